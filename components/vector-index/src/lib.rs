@@ -1,0 +1,15 @@
+//! SubmitLanceTableVectorIndexTask.
+
+use lance_maintenance_api::params::{TaskParams, VectorIndexParams};
+use lance_maintenance_guest::{context, submit};
+use spin_sdk::http::{IntoResponse, Request};
+use spin_sdk::http_service;
+
+#[http_service]
+async fn handle(request: Request) -> impl IntoResponse {
+    context::serve(request, async |context, body| {
+        let params = VectorIndexParams::parse(&body)?;
+        submit::submit(context, TaskParams::VectorIndex(params)).await
+    })
+    .await
+}

@@ -1,0 +1,85 @@
+//! What the workers call. Believes messages that are signed with the secret that application and
+//! workers share, and nothing else.
+
+use bytes::Bytes;
+use http::HeaderMap;
+use lance_maintenance_api::{ApiError, ErrorName};
+use lance_maintenance_dispatch::{
+    CLAIM_PATH, Claimed, FINISH_PATH, HEARTBEAT_PATH, PROGRESS_PATH, signature,
+};
+use lance_maintenance_guest::reply::{self, REQUEST_ID_HEADER};
+use lance_maintenance_guest::{Reply, SpinStore, host, request, settings};
+use lance_maintenance_store::execution::Execution;
+use serde::de::DeserializeOwned;
+use spin_sdk::http::{IntoResponse, Request};
+use spin_sdk::http_service;
+
+#[http_service]
+async fn handle(request: Request) -> impl IntoResponse {
+    let request_id = host::request_id();
+    let mut answer = Reply::of(respond(request).await, &request_id).into_answer();
+    reply::insert(&mut answer, REQUEST_ID_HEADER, &request_id);
+    answer
+}
+
+async fn respond(request: Request) -> Result<Reply, ApiError> {
+    let method = request.method().to_string();
+    let path = request.uri().path().to_owned();
+    let headers = request.headers().clone();
+    let body = request::body(request).await?;
+    verify(&method, &path, &headers, &body).await?;
+    if method != "POST" {
+        return Err(ApiError::new(
+            ErrorName::MethodNotAllowed,
+            "This path takes POST.",
+        ));
+    }
+
+    let store = SpinStore::open()?;
+    let execution = Execution::new(&store);
+    let now = host::now_micros();
+    match path.as_str() {
+        CLAIM_PATH => execution.claim(&message(&body)?, now)?,
+        PROGRESS_PATH => execution.progress(&message(&body)?)?,
+        FINISH_PATH => execution.finish(message(&body)?, now)?,
+        HEARTBEAT_PATH => {
+            return Ok(Reply::json(&execution.heartbeat(&message(&body)?, now)?));
+        }
+        _ => {
+            return Err(ApiError::new(
+                ErrorName::NoSuchOperation,
+                "There is no operation under this path.",
+            ));
+        }
+    }
+    Ok(Reply::json(&Claimed {}))
+}
+
+async fn verify(
+    method: &str,
+    path: &str,
+    headers: &HeaderMap,
+    body: &Bytes,
+) -> Result<(), ApiError> {
+    let secret = settings::required("worker_secret").await?;
+    signature::verify(
+        &secret,
+        method,
+        path,
+        request::header(headers, signature::TIMESTAMP_HEADER),
+        request::header(headers, signature::SIGNATURE_HEADER),
+        body,
+        host::now_seconds(),
+    )
+    .map_err(|error| {
+        ApiError::new(
+            ErrorName::AccessDenied,
+            format!("This path is for workers: {error}."),
+        )
+    })
+}
+
+fn message<T: DeserializeOwned>(body: &Bytes) -> Result<T, ApiError> {
+    serde_json::from_slice(body)
+        .map_err(|error| ApiError::invalid(format!("The message can't be read: {error}.")))
+}

@@ -1,0 +1,29 @@
+//! Wire types of the maintenance API.
+//!
+//! What a client sends parses into a type of this crate or fails with an [`ApiError`]; after that
+//! nobody checks again. Pure: no I/O, builds for WebAssembly and native alike.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`error`] | error names, numbers, statuses and the error envelope |
+//! | [`identifier`] | `namespace$table` identifiers and their delimiter |
+//! | [`query`] | query strings, parsed once |
+//! | [`params`] | the parameters of the five tasks: defaults and validation |
+//! | [`task`] | task types, task ids, task info and its states |
+//! | [`result`] | what a completed task reports |
+//! | [`listing`] | the query and the answer of a task listing |
+//! | [`namespace`] | bodies of the Lance REST namespace |
+//! | [`time`] | the API's timestamp format |
+
+pub mod error;
+mod fields;
+pub mod identifier;
+pub mod listing;
+pub mod namespace;
+pub mod params;
+pub mod query;
+pub mod result;
+pub mod task;
+pub mod time;
+
+pub use error::{ApiError, ErrorName, TaskError};

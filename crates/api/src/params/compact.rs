@@ -1,0 +1,166 @@
+use serde::{Deserialize, Serialize};
+
+use crate::error::{ApiError, ErrorName};
+use crate::fields::{Fields, choose};
+
+/// How a compaction carries data over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CompactionMode {
+    /// Decode and encode again.
+    Reencode,
+    /// Copy pages where their encoding allows it, else encode again.
+    TryBinaryCopy,
+    /// Copy pages, and fail where that is not possible.
+    ForceBinaryCopy,
+}
+
+impl CompactionMode {
+    const CHOICES: [(&str, Self); 3] = [
+        ("reencode", Self::Reencode),
+        ("try_binary_copy", Self::TryBinaryCopy),
+        ("force_binary_copy", Self::ForceBinaryCopy),
+    ];
+
+    /// The mode of this name, which is case-sensitive.
+    fn parse(text: &str) -> Result<Self, ApiError> {
+        choose("compaction_mode", text, &Self::CHOICES, |word, text| {
+            word == text
+        })
+    }
+}
+
+/// Parameters of `lance_compact` (API facts, section 5).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CompactParams {
+    /// Rows that a fragment should have.
+    pub target_rows_per_fragment: i64,
+    /// Whether fragments are rewritten for their deleted rows alone.
+    pub materialize_deletions: bool,
+    /// The share of deleted rows above which a fragment is rewritten: negative for every
+    /// fragment, 1 or more for none.
+    pub materialize_deletions_threshold: f64,
+    /// Rows per group, for the old file format.
+    pub max_rows_per_group: i64,
+    /// A soft limit on the size of a file in bytes; 0 for Lance's own.
+    pub max_bytes_per_file: i64,
+    /// How data is carried over.
+    pub compaction_mode: CompactionMode,
+}
+
+impl CompactParams {
+    const DELETIONS_THRESHOLD: f64 = 0.1;
+
+    /// Parses a request body, which may be empty. `default_mode` is the server's default
+    /// compaction mode, read per request; that it is not a mode is the server's fault.
+    pub fn parse(body: &[u8], default_mode: &str) -> Result<Self, ApiError> {
+        let fields = Fields::parse(body)?;
+        let compaction_mode = match fields.string("compaction_mode")? {
+            Some(text) => CompactionMode::parse(text)?,
+            None => CompactionMode::parse(default_mode).map_err(|_| {
+                ApiError::new(
+                    ErrorName::InternalError,
+                    "The server's default compaction mode is not a compaction mode; \
+                     give 'compaction_mode' or have the server's configuration corrected.",
+                )
+            })?,
+        };
+        Ok(Self {
+            target_rows_per_fragment: fields
+                .integer_from("target_rows_per_fragment", 1)?
+                .unwrap_or(1024 * 1024),
+            materialize_deletions: fields.boolean("materialize_deletions")?.unwrap_or(true),
+            // 0 is as unset: the only rule here that differs from Lance's own.
+            materialize_deletions_threshold: fields
+                .number("materialize_deletions_threshold")?
+                .filter(|threshold| *threshold != 0.0)
+                .unwrap_or(Self::DELETIONS_THRESHOLD),
+            max_rows_per_group: fields
+                .integer_from("max_rows_per_group", 1)?
+                .unwrap_or(1024),
+            max_bytes_per_file: fields.integer_from("max_bytes_per_file", 0)?.unwrap_or(0),
+            compaction_mode,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stored(body: &str) -> Result<String, ErrorName> {
+        CompactParams::parse(body.as_bytes(), "reencode")
+            .map(|params| serde_json::to_string(&params).unwrap())
+            .map_err(|error| error.name)
+    }
+
+    #[test]
+    fn the_defaults_in_the_documented_order() {
+        let all = r#"{"target_rows_per_fragment":1048576,"materialize_deletions":true,"materialize_deletions_threshold":0.1,"max_rows_per_group":1024,"max_bytes_per_file":0,"compaction_mode":"reencode"}"#;
+        for body in [
+            "",
+            "{}",
+            r#"{"batch_size":1024}"#,
+            r#"{"materialize_deletions_threshold":0}"#,
+            r#"{"max_bytes_per_file":null,"compaction_mode":null}"#,
+            r#"{"target_rows_per_fragment":5,"target_rows_per_fragment":1048576}"#,
+        ] {
+            assert_eq!(stored(body).as_deref(), Ok(all), "{body}");
+        }
+    }
+
+    #[test]
+    fn what_is_accepted() {
+        for body in [
+            r#"{"materialize_deletions_threshold":-1}"#,
+            r#"{"materialize_deletions_threshold":2.5}"#,
+            r#"{"compaction_mode":"force_binary_copy"}"#,
+            r#"{"max_bytes_per_file":1}"#,
+            r#"{"target_rows_per_fragment":9223372036854775807}"#,
+        ] {
+            assert!(stored(body).is_ok(), "{body}");
+        }
+    }
+
+    #[test]
+    fn what_is_refused() {
+        for body in [
+            "[]",
+            "1",
+            "{",
+            "\u{0}",
+            r#"{"target_rows_per_fragment":0}"#,
+            r#"{"target_rows_per_fragment":-1}"#,
+            r#"{"target_rows_per_fragment":"5"}"#,
+            r#"{"target_rows_per_fragment":1.5}"#,
+            r#"{"target_rows_per_fragment":9223372036854775808}"#,
+            r#"{"max_rows_per_group":0}"#,
+            r#"{"max_bytes_per_file":-1}"#,
+            r#"{"materialize_deletions":1}"#,
+            r#"{"materialize_deletions_threshold":"0.1"}"#,
+            r#"{"compaction_mode":"REENCODE"}"#,
+            r#"{"compaction_mode":""}"#,
+            r#"{"compaction_mode":"binary"}"#,
+        ] {
+            assert_eq!(stored(body), Err(ErrorName::InvalidInput), "{body}");
+        }
+    }
+
+    #[test]
+    fn the_servers_default_mode_counts_only_where_none_is_given() {
+        let mode = |body: &str, default| {
+            CompactParams::parse(body.as_bytes(), default)
+                .map(|params| params.compaction_mode)
+                .map_err(|error| error.name)
+        };
+        assert_eq!(
+            mode("", "try_binary_copy"),
+            Ok(CompactionMode::TryBinaryCopy)
+        );
+        assert_eq!(mode("", "fast"), Err(ErrorName::InternalError));
+        assert_eq!(
+            mode(r#"{"compaction_mode":"reencode"}"#, "fast"),
+            Ok(CompactionMode::Reencode)
+        );
+    }
+}

@@ -1,0 +1,42 @@
+//! The worker contract: how the application and its workers talk.
+//!
+//! ```text
+//! application -> worker   POST /v1/tasks            Dispatch   -> 202 | 409 | 429 | 401
+//! worker -> application   POST /worker/v1/claim     Claim      -> 200 Claimed | 409
+//!                         POST /worker/v1/progress  Report     -> 200 | 409
+//!                         POST /worker/v1/finish    Finish     -> 200 | 409
+//!                         POST /worker/v1/heartbeat Heartbeat  -> 200 TakeUp
+//! ```
+//!
+//! Bodies are JSON. Every request is signed ([`signature`]); a replay within the window is harmless,
+//! since a claim and an end are each granted once. 409 means that the sender has lost the attempt
+//! and must stop working on it.
+//!
+//! What a worker must do: answer 202 only for work it will do or hand back; claim an attempt before
+//! touching the table; report at most a few times a second; finish what it claimed; send a
+//! heartbeat at least every [`HEARTBEAT_SECONDS`] and take up what the answer lists.
+
+pub mod messages;
+pub mod signature;
+
+pub use messages::{
+    Claim, Claimed, Dispatch, Finish, Heartbeat, Outcome, Report, TableRef, TakeUp, TaskAddress,
+};
+
+/// Path of the one call that the application makes on a worker.
+pub const TASKS_PATH: &str = "/v1/tasks";
+/// Path on the application where a worker claims an attempt.
+pub const CLAIM_PATH: &str = "/worker/v1/claim";
+/// Path on the application where a worker reports progress.
+pub const PROGRESS_PATH: &str = "/worker/v1/progress";
+/// Path on the application where a worker ends an attempt.
+pub const FINISH_PATH: &str = "/worker/v1/finish";
+/// Path on the application where a worker says that it lives.
+pub const HEARTBEAT_PATH: &str = "/worker/v1/heartbeat";
+
+/// The longest time between two heartbeats of a worker, in seconds.
+pub const HEARTBEAT_SECONDS: u64 = 5;
+/// How long after its last heartbeat a worker keeps what it was running, in seconds.
+pub const LEASE_SECONDS: u64 = 30;
+/// How often a task is tried before it fails for want of a worker that survives it.
+pub const MAX_ATTEMPTS: u32 = 3;

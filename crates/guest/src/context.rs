@@ -1,0 +1,129 @@
+//! What the router tells a component about a request: verified, and signed with the application's
+//! own secret, so that a component believes the router only.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use http::HeaderMap;
+use lance_maintenance_api::task::TaskId;
+use lance_maintenance_api::{ApiError, ErrorName};
+use lance_maintenance_dispatch::{TableRef, signature};
+use serde::{Deserialize, Serialize};
+use spin_sdk::http::Request;
+
+use crate::reply::{Answer, Reply};
+use crate::{host, request, settings};
+
+/// The header in which the context travels.
+const CONTEXT_HEADER: &str = "x-lance-context";
+/// What the context's signature is made over, in the place of a path.
+const CONTEXT_SCOPE: &str = "context";
+
+/// A request after the router's checks: who asks, and what for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestContext {
+    /// The request's id.
+    pub request_id: String,
+    /// The access key that signed the request.
+    pub access_key_id: String,
+    /// The table bucket.
+    pub bucket: String,
+    /// The method of the original request.
+    pub method: String,
+    /// The raw path of the original request.
+    pub path: String,
+    /// The raw query of the original request.
+    pub query: String,
+    /// The table, for what concerns one that exists.
+    pub table: Option<TableRef>,
+    /// The task, for what concerns one.
+    pub task_id: Option<String>,
+    /// Whether the answer should say how far the task is.
+    pub with_progress: bool,
+}
+
+impl RequestContext {
+    /// The headers that carry the context to a component.
+    pub fn headers(&self, secret: &str) -> Result<[(&'static str, String); 3], ApiError> {
+        let text = serde_json::to_vec(self).map_err(|_| not_from_the_router())?;
+        let now = host::now_seconds();
+        Ok([
+            (
+                signature::SIGNATURE_HEADER,
+                signature::sign(secret, "", CONTEXT_SCOPE, now, &text),
+            ),
+            (signature::TIMESTAMP_HEADER, now.to_string()),
+            (CONTEXT_HEADER, URL_SAFE_NO_PAD.encode(text)),
+        ])
+    }
+
+    /// The context that a request carries, if the router made it.
+    fn read(headers: &HeaderMap, secret: &str) -> Result<Self, ApiError> {
+        let text = request::header(headers, CONTEXT_HEADER)
+            .and_then(|value| URL_SAFE_NO_PAD.decode(value).ok())
+            .ok_or_else(not_from_the_router)?;
+        signature::verify(
+            secret,
+            "",
+            CONTEXT_SCOPE,
+            request::header(headers, signature::TIMESTAMP_HEADER),
+            request::header(headers, signature::SIGNATURE_HEADER),
+            &text,
+            host::now_seconds(),
+        )
+        .map_err(|_| not_from_the_router())?;
+        serde_json::from_slice(&text).map_err(|_| not_from_the_router())
+    }
+
+    /// The table in question.
+    pub fn table(&self) -> Result<&TableRef, ApiError> {
+        self.table.as_ref().ok_or_else(not_from_the_router)
+    }
+
+    /// The task in question; what is no task id names no task.
+    pub fn task_id(&self) -> Result<TaskId, ApiError> {
+        self.task_id
+            .as_deref()
+            .and_then(TaskId::parse)
+            .ok_or_else(TaskId::not_found)
+    }
+}
+
+/// The ARN of a table (API facts, section 2.4).
+pub async fn arn(bucket: &str, table_id: &str) -> Result<String, ApiError> {
+    let region = settings::setting("region").await?;
+    let account = settings::setting("account_id").await?;
+    Ok(format!(
+        "acs:osstables:{region}:{account}:bucket/{bucket}/table/{table_id}"
+    ))
+}
+
+fn not_from_the_router() -> ApiError {
+    ApiError::new(
+        ErrorName::AccessDenied,
+        "This component serves the application's router only.",
+    )
+}
+
+/// Serves a request to a private component: reads the context and the body, and puts the outcome
+/// of `operation` into words.
+pub async fn serve(
+    request: Request,
+    operation: impl AsyncFnOnce(&RequestContext, Bytes) -> Result<Reply, ApiError>,
+) -> Answer {
+    let context = match settings::required("internal_secret").await {
+        Ok(secret) => RequestContext::read(request.headers(), &secret),
+        Err(error) => Err(error),
+    };
+    let reply = match context {
+        Ok(context) => {
+            let outcome = match request::body(request).await {
+                Ok(body) => operation(&context, body).await,
+                Err(error) => Err(error),
+            };
+            Reply::of(outcome, &context.request_id)
+        }
+        Err(error) => Reply::error(&error, &host::request_id()),
+    };
+    reply.into_answer()
+}

@@ -1,0 +1,25 @@
+//! What every component shares. Runs in a WebAssembly guest on Spin only.
+//!
+//! | module | what it gives |
+//! |---|---|
+//! | [`key_value`] | the store, through `wasi:keyvalue` |
+//! | [`context`] | what the router tells a component about a request |
+//! | [`reply`] | answers: JSON, empty, or an error in the Lance format |
+//! | [`request`] | request bodies, with a limit |
+//! | [`service`] | calls to other components |
+//! | [`submit`] | what the five submits share |
+//! | [`settings`] | the application's variables |
+//! | [`host`] | time and randomness |
+
+pub mod context;
+pub mod host;
+pub mod key_value;
+pub mod reply;
+pub mod request;
+pub mod service;
+pub mod settings;
+pub mod submit;
+
+pub use context::RequestContext;
+pub use key_value::SpinStore;
+pub use reply::Reply;

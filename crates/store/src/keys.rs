@@ -1,0 +1,163 @@
+//! The layout: every key of the store is made here.
+//!
+//! | key | what it holds |
+//! |---|---|
+//! | `namespaces/{bucket}` | counter of the bucket's log of namespaces |
+//! | `tables/{bucket}/{namespace}` | counter of the namespace's log of tables (name hashed) |
+//! | `{log}/{slot}` | entry of a log |
+//! | `name/{hash}` | what a name stands for now |
+//! | `name/{hash}/{generation}` | fence of a change of the name |
+//! | `name/{hash}/{generation}/waiting` | since when somebody waits for that change |
+//! | `dropped/{table}` | when the table was dropped |
+//! | `tasks/{table}/{type}` | counter of slots used by the tasks of a type |
+//! | `tasks/{table}/{type}/freed` | counter of slots freed |
+//! | `tasks/{table}/{type}/full` | the number of slots used when the quota was last met |
+//! | `task/{table}/{type}/{slot}` | the task as submitted |
+//! | `task/{...}/run/{attempt}` | who makes the attempt, and since when |
+//! | `task/{...}/progress` | how far the attempt is |
+//! | `task/{...}/end` | how the task ended |
+//! | `task/{...}/claim/{attempt}`, `.../ending`, `.../freeing` | fences |
+//! | `outbox`, `outbox/{slot}`, `outbox/done` | tasks that wait for a worker |
+//! | `worker/{id}` | when the worker was last heard of |
+//!
+//! Names of namespaces and tables are hashed, since two of 255 characters do not fit the 255 bytes
+//! that Spin's stores allow a key.
+
+use lance_maintenance_api::task::TaskType;
+use sha2::{Digest, Sha256};
+
+/// The first 16 bytes of SHA-256 in hex: as good as unique, and short.
+fn hash(parts: &[&str]) -> String {
+    let digest = Sha256::digest(parts.join("\n").as_bytes());
+    let mut text = hex::encode(digest);
+    text.truncate(32);
+    text
+}
+
+pub(crate) fn namespace_log(bucket: &str) -> String {
+    format!("namespaces/{bucket}")
+}
+
+pub(crate) fn table_log(bucket: &str, namespace: &str) -> String {
+    format!("tables/{bucket}/{}", hash(&[namespace]))
+}
+
+pub(crate) fn log_entry(log: &str, slot: u64) -> String {
+    format!("{log}/{slot}")
+}
+
+pub(crate) fn namespace_name(bucket: &str, namespace: &str) -> String {
+    format!("name/{}", hash(&["namespace", bucket, namespace]))
+}
+
+pub(crate) fn table_name(bucket: &str, namespace: &str, table: &str) -> String {
+    format!("name/{}", hash(&["table", bucket, namespace, table]))
+}
+
+pub(crate) fn name_fence(name: &str, generation: u64) -> String {
+    format!("{name}/{generation}")
+}
+
+pub(crate) fn name_waiting(name: &str, generation: u64) -> String {
+    format!("{name}/{generation}/waiting")
+}
+
+pub(crate) fn dropped(table_id: &str) -> String {
+    format!("dropped/{table_id}")
+}
+
+pub(crate) fn task_log(table_id: &str, task_type: TaskType) -> String {
+    format!("tasks/{table_id}/{task_type}")
+}
+
+pub(crate) fn task_log_freed(log: &str) -> String {
+    format!("{log}/freed")
+}
+
+pub(crate) fn task_log_full(log: &str) -> String {
+    format!("{log}/full")
+}
+
+/// What every key of one task starts with, and the key of the task as submitted.
+pub(crate) fn task(table_id: &str, task_type: TaskType, slot: u64) -> String {
+    format!("task/{table_id}/{task_type}/{slot}")
+}
+
+/// Whether a key is that of a task as submitted.
+pub(crate) fn is_task(key: &str) -> bool {
+    key.starts_with("task/") && key.split('/').count() == 4
+}
+
+pub(crate) fn task_run(task: &str, attempt: u32) -> String {
+    format!("{task}/run/{attempt}")
+}
+
+pub(crate) fn task_progress(task: &str) -> String {
+    format!("{task}/progress")
+}
+
+pub(crate) fn task_end(task: &str) -> String {
+    format!("{task}/end")
+}
+
+pub(crate) fn task_claim_fence(task: &str, attempt: u32) -> String {
+    format!("{task}/claim/{attempt}")
+}
+
+pub(crate) fn task_end_fence(task: &str) -> String {
+    format!("{task}/ending")
+}
+
+pub(crate) fn task_free_fence(task: &str) -> String {
+    format!("{task}/freeing")
+}
+
+pub(crate) const OUTBOX: &str = "outbox";
+pub(crate) const OUTBOX_DONE: &str = "outbox/done";
+
+pub(crate) fn worker(worker_id: &str) -> String {
+    format!("worker/{}", hash(&[worker_id]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_submitted_record_is_a_task() {
+        let key = task("T", TaskType::Compact, 7);
+        assert!(is_task(&key));
+        for other in [
+            task_run(&key, 1),
+            task_progress(&key),
+            task_end(&key),
+            task_claim_fence(&key, 1),
+            task_end_fence(&key),
+            task_free_fence(&key),
+            task_log("T", TaskType::Compact),
+        ] {
+            assert!(!is_task(&other), "{other}");
+        }
+    }
+
+    #[test]
+    fn keys_stay_short_whatever_the_names() {
+        let long = "n".repeat(255);
+        let bucket = "b".repeat(32);
+        for key in [
+            table_log(&bucket, &long),
+            name_waiting(&table_name(&bucket, &long, &long), u64::MAX),
+            worker(&long),
+            task_claim_fence(
+                &task(
+                    "5d0e6c0e-6f0b-4c7e-9b0a-0123456789ab",
+                    TaskType::OptimizeIndices,
+                    u64::MAX,
+                ),
+                u32::MAX,
+            ),
+        ] {
+            assert!(key.len() < 200, "{key}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Names that stand for at most one thing at a time, whoever creates and removes it.
+//!
+//! A name has a **head**: its generation, and what it stands for. Every change claims the fence of
+//! the next generation first, and only who owns it writes the head. Increment alone can't tell a
+//! slow owner from a dead one, so time does: an owner that is slower than [`OWNER_MICROS`] gives
+//! up, and a generation that somebody has waited for longer than [`ABANDONED_MICROS`] is passed
+//! over.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::key_value::{KeyValue, StoreError, get_json, set_json, take_fence};
+use crate::keys;
+
+/// How long an owner may take from its fence to its write, in microseconds.
+const OWNER_MICROS: i64 = 10_000_000;
+/// How long a change may be waited for until its owner is taken for dead, in microseconds.
+const ABANDONED_MICROS: i64 = 30_000_000;
+/// How often the head is read again while somebody else's change is on its way.
+const REREADS: usize = 16;
+
+#[derive(Serialize, Deserialize)]
+struct Head<T> {
+    generation: u64,
+    value: Option<T>,
+}
+
+/// How a change of a name went.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Change<T> {
+    /// It was made; what the name stood for before.
+    Done(Option<T>),
+    /// The name does not stand for what the change needs; what it stands for.
+    Refused(Option<T>),
+    /// Somebody else is changing the name.
+    Busy,
+}
+
+/// What a name stands for.
+pub(crate) fn read<T: DeserializeOwned>(
+    store: &impl KeyValue,
+    name: &str,
+) -> Result<Option<T>, StoreError> {
+    Ok(get_json::<Head<T>>(store, name)?.and_then(|head| head.value))
+}
+
+/// Changes what a name stands for. `allowed` decides by what it stands for now; `make` gives what
+/// it stands for next, and runs only for the owner of the change, before the head is written.
+pub(crate) fn change<S: KeyValue, T: Serialize + DeserializeOwned>(
+    store: &S,
+    name: &str,
+    now: impl Fn() -> i64,
+    allowed: impl Fn(Option<&T>) -> bool,
+    make: impl FnOnce(&S) -> Result<Option<T>, StoreError>,
+) -> Result<Change<T>, StoreError> {
+    let mut abandoned = 0;
+    for _ in 0..REREADS {
+        let head = get_json::<Head<T>>(store, name)?.unwrap_or(Head {
+            generation: 0,
+            value: None,
+        });
+        if !allowed(head.value.as_ref()) {
+            return Ok(Change::Refused(head.value));
+        }
+        let generation = head.generation.max(abandoned) + 1;
+        let started = now();
+        if take_fence(store, &keys::name_fence(name, generation))? {
+            let value = make(store)?;
+            if now() - started > OWNER_MICROS {
+                return Ok(Change::Busy);
+            }
+            set_json(store, name, &Head { generation, value })?;
+            return Ok(Change::Done(head.value));
+        }
+        let waiting = keys::name_waiting(name, generation);
+        match get_json::<i64>(store, &waiting)? {
+            None => set_json(store, &waiting, &started)?,
+            Some(since) if started - since > ABANDONED_MICROS => abandoned = generation,
+            Some(_) => {}
+        }
+    }
+    Ok(Change::Busy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::MemoryStore;
+
+    fn create(store: &MemoryStore, value: u32, now: i64) -> Change<u32> {
+        change(
+            store,
+            "n",
+            || now,
+            |held: Option<&u32>| held.is_none(),
+            |_| Ok(Some(value)),
+        )
+        .unwrap()
+    }
+
+    fn remove(store: &MemoryStore, value: u32) -> Change<u32> {
+        change(store, "n", || 0, |held| held == Some(&value), |_| Ok(None)).unwrap()
+    }
+
+    #[test]
+    fn a_name_is_created_once_and_again_after_its_removal() {
+        let store = MemoryStore::default();
+        assert_eq!(create(&store, 1, 0), Change::Done(None));
+        assert_eq!(create(&store, 2, 0), Change::Refused(Some(1)));
+        assert_eq!(remove(&store, 2), Change::Refused(Some(1)));
+        assert_eq!(remove(&store, 1), Change::Done(Some(1)));
+        assert_eq!(remove(&store, 1), Change::Refused(None));
+        assert_eq!(create(&store, 2, 0), Change::Done(None));
+        assert_eq!(read::<u32>(&store, "n").unwrap(), Some(2));
+    }
+
+    #[test]
+    fn a_dead_owner_blocks_a_name_for_a_while_only() {
+        let store = MemoryStore::default();
+        // An owner that took the fence and died.
+        store.increment(&keys::name_fence("n", 1), 1).unwrap();
+        assert_eq!(create(&store, 1, 0), Change::Busy);
+        assert_eq!(create(&store, 1, ABANDONED_MICROS), Change::Busy);
+        assert_eq!(create(&store, 1, ABANDONED_MICROS + 1), Change::Done(None));
+        assert_eq!(
+            create(&store, 2, ABANDONED_MICROS + 1),
+            Change::Refused(Some(1))
+        );
+    }
+
+    #[test]
+    fn a_slow_owner_gives_up() {
+        let store = MemoryStore::default();
+        let times = std::cell::RefCell::new(vec![OWNER_MICROS + 1, 0]);
+        let now = || times.borrow_mut().pop().unwrap();
+        let seen = change(
+            &store,
+            "n",
+            now,
+            |held: Option<&u32>| held.is_none(),
+            |_| Ok(Some(1)),
+        );
+        assert_eq!(seen.unwrap(), Change::Busy);
+        assert_eq!(read::<u32>(&store, "n").unwrap(), None);
+    }
+}

@@ -1,0 +1,298 @@
+//! Tasks as clients see them: submit, get, list, delete.
+
+use lance_maintenance_api::listing::{ListTasksQuery, ListTasksResponse, Marker};
+use lance_maintenance_api::params::TaskParams;
+use lance_maintenance_api::task::{Progress, TaskId, TaskInfo, TaskStatus, TaskType};
+use lance_maintenance_api::time::format_micros;
+use lance_maintenance_api::{ApiError, ErrorName, TaskError};
+use lance_maintenance_dispatch::{Dispatch, MAX_ATTEMPTS, TableRef};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::key_value::{KeyValue, StoreError, from_json, get_json, set_json, take_fence};
+use crate::{keys, log};
+
+/// A task as it was submitted. Written once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SubmittedTask {
+    /// The task's id.
+    pub task_id: TaskId,
+    /// `task_type` and `params`.
+    #[serde(flatten)]
+    pub params: TaskParams,
+    /// The table that it works on.
+    pub table: TableRef,
+    /// When it was submitted, in microseconds since the Unix epoch.
+    pub created_at: i64,
+    /// The request that submitted it.
+    pub request_id: String,
+    /// A status that is neither of the known four and not derived: what a later version of the
+    /// service may have stored. It is shown as it is, and such a task is never run or deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<TaskStatus>,
+}
+
+/// Who makes an attempt. Written once, by the owner of the attempt's fence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// The worker's name.
+    pub worker_id: String,
+    /// When the attempt started, in microseconds since the Unix epoch.
+    pub started_at: i64,
+}
+
+/// How a task ended. Written once, by the owner of the task's end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct End {
+    /// When it ended, in microseconds since the Unix epoch.
+    pub completed_at: i64,
+    /// What it did.
+    #[serde(default)]
+    pub result: Map<String, Value>,
+    /// Why it failed; none if it completed.
+    pub error: Option<TaskError>,
+}
+
+/// A task, put together from its records.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Task {
+    /// The task as it was submitted.
+    pub submitted: SubmittedTask,
+    /// Its attempts, from the first.
+    pub runs: [Option<Run>; MAX_ATTEMPTS as usize],
+    /// How it ended.
+    pub end: Option<End>,
+}
+
+impl Task {
+    /// The keys of the records that make up the task in a slot.
+    fn keys(table_id: &str, task_type: TaskType, slot: u64) -> Vec<String> {
+        let task = keys::task(table_id, task_type, slot);
+        let mut keys = vec![task.clone(), keys::task_end(&task)];
+        keys.extend((1..=MAX_ATTEMPTS).map(|attempt| keys::task_run(&task, attempt)));
+        keys
+    }
+
+    /// Puts the records under `Task::keys` together.
+    fn read(keys: &[String], values: &[Option<Vec<u8>>]) -> Result<Option<Self>, StoreError> {
+        let record = |index: usize| -> Option<(&str, &[u8])> {
+            Some((keys.get(index)?, values.get(index)?.as_deref()?))
+        };
+        let Some((key, bytes)) = record(0) else {
+            return Ok(None);
+        };
+        let submitted = from_json(key, bytes)?;
+        let end = record(1)
+            .map(|(key, bytes)| from_json(key, bytes))
+            .transpose()?;
+        let mut runs = [const { None }; MAX_ATTEMPTS as usize];
+        for (index, run) in runs.iter_mut().enumerate() {
+            *run = record(2 + index)
+                .map(|(key, bytes)| from_json(key, bytes))
+                .transpose()?;
+        }
+        Ok(Some(Self {
+            submitted,
+            runs,
+            end,
+        }))
+    }
+
+    /// The last attempt that was started, and its number.
+    pub fn last_run(&self) -> Option<(u32, &Run)> {
+        (1..)
+            .zip(&self.runs)
+            .filter_map(|(attempt, run)| Some((attempt, run.as_ref()?)))
+            .last()
+    }
+
+    /// Where the task stands.
+    pub fn status(&self) -> TaskStatus {
+        match (&self.submitted.status, &self.end) {
+            (Some(status), _) => status.clone(),
+            (None, Some(End { error: Some(_), .. })) => TaskStatus::Failed,
+            (None, Some(End { error: None, .. })) => TaskStatus::Completed,
+            (None, None) if self.last_run().is_some() => TaskStatus::Running,
+            (None, None) => TaskStatus::Submitted,
+        }
+    }
+
+    /// The task as clients read it.
+    pub fn info(self) -> TaskInfo {
+        let status = self.status();
+        let started_at = self.runs.iter().flatten().map(|run| run.started_at).min();
+        let (completed_at, result, error) = match self.end {
+            Some(end) => (Some(end.completed_at), end.result, end.error),
+            None => (None, Map::new(), None),
+        };
+        TaskInfo {
+            task_id: self.submitted.task_id,
+            params: self.submitted.params,
+            status,
+            created_at: format_micros(self.submitted.created_at),
+            started_at: started_at.map(format_micros).unwrap_or_default(),
+            completed_at: completed_at.map(format_micros).unwrap_or_default(),
+            result,
+            error,
+            progress: None,
+        }
+    }
+
+    /// The message that hands the task to a worker for this attempt.
+    pub fn dispatch(&self, attempt: u32) -> Dispatch {
+        Dispatch {
+            task_id: self.submitted.task_id.clone(),
+            attempt,
+            table: self.submitted.table.clone(),
+            params: self.submitted.params.clone(),
+            request_id: self.submitted.request_id.clone(),
+        }
+    }
+}
+
+/// The tasks of one table.
+pub struct Tasks<'a, S> {
+    pub(crate) store: &'a S,
+    pub(crate) table_id: &'a str,
+}
+
+impl<'a, S: KeyValue> Tasks<'a, S> {
+    /// The tasks of the table with this UUID.
+    pub fn new(store: &'a S, table_id: &'a str) -> Self {
+        Self { store, table_id }
+    }
+
+    /// Stores a new task durably, unless the table has `quota` tasks of its type. However many
+    /// there are, it costs one read, one increment and one write. `now` is in microseconds.
+    pub fn submit(
+        &self,
+        table: &TableRef,
+        params: TaskParams,
+        request_id: &str,
+        random: [u8; 10],
+        quota: u64,
+        now: i64,
+    ) -> Result<Task, ApiError> {
+        let task_type = params.task_type();
+        let log = keys::task_log(self.table_id, task_type);
+        let full = keys::task_log_full(&log);
+        // Once the quota was met, look before taking a slot: refusals must not use slots up.
+        if let Some(used) = get_json::<u64>(self.store, &full)? {
+            self.check_quota(&log, used, quota)?;
+        }
+        let slot = log::take_slot(self.store, &log)?;
+        if slot > quota {
+            if let Err(error) = self.check_quota(&log, slot - 1, quota) {
+                set_json(self.store, &full, &(slot - 1))?;
+                self.store.increment(&keys::task_log_freed(&log), 1)?;
+                return Err(error);
+            }
+        }
+        let submitted = SubmittedTask {
+            task_id: TaskId::new(task_type, slot, random),
+            params,
+            table: table.clone(),
+            created_at: now,
+            request_id: request_id.to_owned(),
+            status: None,
+        };
+        set_json(
+            self.store,
+            &keys::task(self.table_id, task_type, slot),
+            &submitted,
+        )?;
+        Ok(Task {
+            submitted,
+            runs: Default::default(),
+            end: None,
+        })
+    }
+
+    /// Refuses if of `used` slots at least `quota` were not freed.
+    fn check_quota(&self, log: &str, used: u64, quota: u64) -> Result<(), ApiError> {
+        let freed = log::slots(self.store, &keys::task_log_freed(log))?;
+        if used.saturating_sub(freed) < quota {
+            return Ok(());
+        }
+        Err(ApiError::new(
+            ErrorName::TaskQuotaExceeded,
+            format!(
+                "The table keeps {quota} tasks of this type. Delete records of tasks that have \
+                 ended, then submit again."
+            ),
+        ))
+    }
+
+    /// The task with this id.
+    pub fn get(&self, id: &TaskId) -> Result<Task, ApiError> {
+        let keys = Task::keys(self.table_id, id.task_type(), id.slot());
+        let values = self.store.get_many(&keys)?;
+        Task::read(&keys, &values)?
+            .filter(|task| task.submitted.task_id == *id)
+            .ok_or_else(TaskId::not_found)
+    }
+
+    /// How far the task's current attempt is.
+    pub fn progress(&self, id: &TaskId) -> Result<Option<Progress>, StoreError> {
+        get_json(self.store, &keys::task_progress(&self.key(id)))
+    }
+
+    /// A page of the tasks of one type, newest first.
+    pub fn list(&self, query: &ListTasksQuery) -> Result<ListTasksResponse, ApiError> {
+        let task_type = query.task_type;
+        let keys_of = |slot| Task::keys(self.table_id, task_type, slot);
+        let page = log::page(
+            self.store,
+            &keys::task_log(self.table_id, task_type),
+            query.below,
+            query.max_results,
+            keys_of,
+            |slot, values| Task::read(&keys_of(slot), values),
+        )?;
+        let marker = Marker::new(self.table_id, task_type.as_str());
+        Ok(ListTasksResponse {
+            tasks: page
+                .entries
+                .into_iter()
+                .map(|(_, task)| task.info())
+                .collect(),
+            next_marker: page
+                .next
+                .map(|slot| marker.encode(slot))
+                .unwrap_or_default(),
+        })
+    }
+
+    /// Removes the records of a task that has ended, and frees its place in the quota.
+    pub fn delete(&self, id: &TaskId) -> Result<(), ApiError> {
+        let task = self.get(id)?;
+        let status = task.status();
+        if !status.is_terminal() {
+            return Err(ApiError::new(
+                ErrorName::TaskStateConflict,
+                format!(
+                    "The task is {}; only a completed or failed task can be deleted.",
+                    status.as_str()
+                ),
+            ));
+        }
+        let key = self.key(id);
+        let owner = take_fence(self.store, &keys::task_free_fence(&key))?;
+        let mut records = Task::keys(self.table_id, id.task_type(), id.slot());
+        records.push(keys::task_progress(&key));
+        records.push(keys::task_end_fence(&key));
+        records.extend((1..=MAX_ATTEMPTS).map(|attempt| keys::task_claim_fence(&key, attempt)));
+        // Whoever comes second finishes what the first may have left.
+        self.store.delete_many(&records)?;
+        if !owner {
+            return Err(TaskId::not_found());
+        }
+        let log = keys::task_log(self.table_id, id.task_type());
+        self.store.increment(&keys::task_log_freed(&log), 1)?;
+        Ok(())
+    }
+
+    pub(crate) fn key(&self, id: &TaskId) -> String {
+        keys::task(self.table_id, id.task_type(), id.slot())
+    }
+}
