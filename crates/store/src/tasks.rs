@@ -181,12 +181,13 @@ impl<'a, S: KeyValue> Tasks<'a, S> {
             self.check_quota(&log, used, quota)?;
         }
         let slot = log::take_slot(self.store, &log)?;
-        if slot > quota {
-            if let Err(error) = self.check_quota(&log, slot - 1, quota) {
-                set_json(self.store, &full, &(slot - 1))?;
-                self.store.increment(&keys::task_log_freed(&log), 1)?;
-                return Err(error);
-            }
+        if slot > quota
+            && let Err(error) = self.check_quota(&log, slot - 1, quota)
+        {
+            // The slot itself counts as used here, and as freed from the next line on.
+            set_json(self.store, &full, &slot)?;
+            self.store.increment(&keys::task_log_freed(&log), 1)?;
+            return Err(error);
         }
         let submitted = SubmittedTask {
             task_id: TaskId::new(task_type, slot, random),

@@ -1,0 +1,253 @@
+use lance_maintenance_api::task::{TaskId, TaskStatus};
+use lance_maintenance_api::{ErrorName, TaskError};
+use lance_maintenance_dispatch::{
+    Claim, Dispatch, Finish, Heartbeat, Outcome, Report, TaskAddress,
+};
+use lance_maintenance_store::execution::Execution;
+use lance_maintenance_store::memory::MemoryStore;
+use lance_maintenance_store::tasks::Tasks;
+
+use crate::support::{TABLE, compact, name, submit, table};
+
+const SECOND: i64 = 1_000_000;
+
+fn address(id: &TaskId) -> TaskAddress {
+    TaskAddress {
+        table_id: TABLE.to_owned(),
+        task_id: id.clone(),
+    }
+}
+
+fn claim(id: &TaskId, worker: &str, attempt: u32) -> Claim {
+    Claim {
+        worker_id: worker.to_owned(),
+        task: address(id),
+        attempt,
+    }
+}
+
+fn completed(id: &TaskId, worker: &str, attempt: u32) -> Finish {
+    Finish {
+        claim: claim(id, worker, attempt),
+        outcome: Outcome::Completed(Default::default()),
+    }
+}
+
+fn failed(id: &TaskId, worker: &str, attempt: u32) -> Finish {
+    Finish {
+        claim: claim(id, worker, attempt),
+        outcome: Outcome::Failed(TaskError::new(ErrorName::InvalidInput, "no such thing")),
+    }
+}
+
+fn beat(
+    store: &MemoryStore,
+    worker: &str,
+    starting: bool,
+    in_hand: &[&TaskId],
+    now: i64,
+) -> Vec<Dispatch> {
+    let heartbeat = Heartbeat {
+        worker_id: worker.to_owned(),
+        starting,
+        in_hand: in_hand.iter().map(|id| address(id)).collect(),
+        room: 10,
+    };
+    Execution::new(store)
+        .heartbeat(&heartbeat, now)
+        .unwrap()
+        .tasks
+}
+
+fn status(store: &MemoryStore, id: &TaskId) -> TaskStatus {
+    Tasks::new(store, TABLE).get(id).unwrap().status()
+}
+
+#[test]
+fn an_attempt_is_granted_once_and_ends_once() {
+    let store = MemoryStore::default();
+    let execution = Execution::new(&store);
+    let id = submit(&store, compact(), 10, 1).unwrap();
+
+    assert_eq!(
+        name(execution.finish(completed(&id, "a", 1), 2)),
+        ErrorName::ConcurrentModification
+    );
+    execution.claim(&claim(&id, "a", 1), 2).unwrap();
+    execution.claim(&claim(&id, "a", 1), 3).unwrap();
+    assert_eq!(
+        name(execution.claim(&claim(&id, "b", 1), 3)),
+        ErrorName::ConcurrentModification
+    );
+    assert_eq!(status(&store, &id), TaskStatus::Running);
+
+    let report = |worker| Report {
+        claim: claim(&id, worker, 1),
+        percent: 40,
+        message: "half".to_owned(),
+    };
+    execution.progress(&report("a")).unwrap();
+    assert_eq!(
+        name(execution.progress(&report("b"))),
+        ErrorName::ConcurrentModification
+    );
+    let progress = Tasks::new(&store, TABLE).progress(&id).unwrap().unwrap();
+    assert_eq!((progress.percent, progress.message.as_str()), (40, "half"));
+
+    assert_eq!(
+        name(execution.finish(completed(&id, "b", 1), 4)),
+        ErrorName::ConcurrentModification
+    );
+    execution.finish(completed(&id, "a", 1), 4).unwrap();
+    // The answer was lost: the same end again is no error, another is.
+    execution.finish(completed(&id, "a", 1), 5).unwrap();
+    assert_eq!(
+        name(execution.finish(failed(&id, "a", 1), 5)),
+        ErrorName::ConcurrentModification
+    );
+    assert_eq!(
+        name(execution.claim(&claim(&id, "a", 2), 5)),
+        ErrorName::ConcurrentModification
+    );
+
+    let info = Tasks::new(&store, TABLE).get(&id).unwrap().info();
+    assert_eq!(info.status, TaskStatus::Completed);
+    assert_eq!(info.created_at, "1970-01-01T00:00:00.000001+00:00");
+    assert_eq!(info.started_at, "1970-01-01T00:00:00.000002+00:00");
+    assert_eq!(info.completed_at, "1970-01-01T00:00:00.000004+00:00");
+}
+
+#[test]
+fn a_failure_is_told() {
+    let store = MemoryStore::default();
+    let id = submit(&store, compact(), 10, 0).unwrap();
+    Execution::new(&store)
+        .claim(&claim(&id, "a", 1), 1)
+        .unwrap();
+    Execution::new(&store)
+        .finish(failed(&id, "a", 1), 2)
+        .unwrap();
+    let info = Tasks::new(&store, TABLE).get(&id).unwrap().info();
+    assert_eq!(info.status, TaskStatus::Failed);
+    assert_eq!(info.error.unwrap().code, 13);
+    assert!(info.result.is_empty());
+}
+
+#[test]
+fn a_note_is_offered_until_the_task_ends() {
+    let store = MemoryStore::default();
+    let execution = Execution::new(&store);
+    let id = submit(&store, compact(), 10, 0).unwrap();
+    let task = Tasks::new(&store, TABLE).get(&id).unwrap();
+    execution.note(&task.dispatch(1)).unwrap();
+
+    let offered = beat(&store, "a", false, &[], 0);
+    assert_eq!(offered, [task.dispatch(1)]);
+    // The answer was lost: it is offered again.
+    assert_eq!(beat(&store, "a", false, &[], 0), [task.dispatch(1)]);
+    assert!(beat(&store, "a", false, &[&id], 0).is_empty());
+    execution.claim(&claim(&id, "a", 1), 0).unwrap();
+    assert!(beat(&store, "a", false, &[&id], 0).is_empty());
+    execution.finish(completed(&id, "a", 1), 0).unwrap();
+    assert!(beat(&store, "a", false, &[], 0).is_empty());
+    // Drained: the next note does not stand behind it.
+    let before = store.operations();
+    beat(&store, "a", false, &[], 0);
+    assert!(store.operations() - before < 6);
+}
+
+#[test]
+fn what_a_restarted_worker_was_running_is_tried_again_three_times() {
+    let store = MemoryStore::default();
+    let execution = Execution::new(&store);
+    let id = submit(&store, compact(), 10, 0).unwrap();
+    for attempt in 1..=3 {
+        let offered = beat(&store, "a", true, &[], 0);
+        assert_eq!(offered.len(), 1, "attempt {attempt}");
+        assert_eq!(offered[0].attempt, attempt);
+        execution.claim(&claim(&id, "a", attempt), 0).unwrap();
+        // The attempt before has lost the task.
+        if attempt > 1 {
+            let late = execution.finish(completed(&id, "a", attempt - 1), 0);
+            assert_eq!(name(late), ErrorName::ConcurrentModification);
+        }
+    }
+    assert!(beat(&store, "a", true, &[], 0).is_empty());
+    let info = Tasks::new(&store, TABLE).get(&id).unwrap().info();
+    assert_eq!(info.status, TaskStatus::Failed);
+    assert!(info.error.unwrap().detail.contains("3 attempts"));
+}
+
+#[test]
+fn another_worker_takes_over_after_the_lease() {
+    let store = MemoryStore::default();
+    let execution = Execution::new(&store);
+    let id = submit(&store, compact(), 10, 0).unwrap();
+    beat(&store, "a", true, &[], 0);
+    execution.claim(&claim(&id, "a", 1), 0).unwrap();
+    assert!(beat(&store, "b", true, &[], 30 * SECOND).is_empty());
+    let offered = beat(&store, "b", false, &[], 31 * SECOND);
+    assert_eq!(
+        offered.iter().map(|task| task.attempt).collect::<Vec<_>>(),
+        [2]
+    );
+    execution.claim(&claim(&id, "b", 2), 31 * SECOND).unwrap();
+    assert_eq!(
+        name(execution.finish(completed(&id, "a", 1), 32 * SECOND)),
+        ErrorName::ConcurrentModification
+    );
+    execution
+        .finish(completed(&id, "b", 2), 33 * SECOND)
+        .unwrap();
+    assert_eq!(status(&store, &id), TaskStatus::Completed);
+}
+
+#[test]
+fn a_worker_is_offered_what_it_has_room_for() {
+    let store = MemoryStore::default();
+    let ids: Vec<TaskId> = (0..25)
+        .map(|now| submit(&store, compact(), 100, now).unwrap())
+        .collect();
+    let offered = beat(&store, "a", true, &[], 0);
+    let first: Vec<&TaskId> = offered.iter().map(|task| &task.task_id).collect();
+    assert_eq!(first, ids[..10].iter().collect::<Vec<_>>());
+    let rest = beat(&store, "a", false, &first, 0);
+    assert_eq!(rest.len(), 10);
+    assert_eq!(rest[0].task_id, ids[10]);
+}
+
+#[test]
+fn tasks_of_a_dropped_table_fail_when_they_would_start() {
+    use lance_maintenance_api::identifier::{Delimiter, NamespaceName, TableIdentifier};
+    use lance_maintenance_store::catalog::{Catalog, NamespaceRecord, Origin, TableRecord};
+
+    let store = MemoryStore::default();
+    let catalog = Catalog::new(&store, "b");
+    let namespace = NamespaceName::parse("ns").unwrap();
+    let record = NamespaceRecord {
+        name: "ns".to_owned(),
+        properties: Default::default(),
+    };
+    assert!(catalog.create_namespace(&record, || 0).unwrap());
+    let record = TableRecord {
+        id: TABLE.to_owned(),
+        namespace: "ns".to_owned(),
+        name: "t".to_owned(),
+        location: table(TABLE).location,
+        origin: Origin::Declared,
+        format: "LANCE".to_owned(),
+        properties: Default::default(),
+        slot: 0,
+    };
+    catalog.create_table(&namespace, &record, || 0).unwrap();
+    let id = submit(&store, compact(), 10, 0).unwrap();
+    let name_pair = TableIdentifier::parse("ns$t", &Delimiter::default()).unwrap();
+    catalog.drop_table(&name_pair, TABLE, || 0).unwrap();
+
+    let refused = Execution::new(&store).claim(&claim(&id, "a", 1), 0);
+    assert_eq!(name(refused), ErrorName::ConcurrentModification);
+    let info = Tasks::new(&store, TABLE).get(&id).unwrap().info();
+    assert_eq!(info.status, TaskStatus::Failed);
+    assert_eq!(info.error.unwrap().error, ErrorName::TableNotFound);
+    assert_eq!(info.started_at, "");
+}

@@ -1,0 +1,42 @@
+//! Tables and parameters for the tests of the store.
+
+use lance_maintenance_api::params::{CleanupParams, CompactParams, TaskParams};
+use lance_maintenance_api::task::TaskId;
+use lance_maintenance_api::{ApiError, ErrorName};
+use lance_maintenance_dispatch::TableRef;
+use lance_maintenance_store::memory::MemoryStore;
+use lance_maintenance_store::tasks::Tasks;
+
+pub const TABLE: &str = "5d0e6c0e-6f0b-4c7e-9b0a-0123456789ab";
+
+pub fn table(id: &str) -> TableRef {
+    TableRef {
+        id: id.to_owned(),
+        arn: format!("acs:osstables:r:1:bucket/b/table/{id}"),
+        location: format!("file:///w/{id}.lance"),
+    }
+}
+
+pub fn compact() -> TaskParams {
+    TaskParams::Compact(CompactParams::parse(b"", "reencode").unwrap())
+}
+
+pub fn cleanup() -> TaskParams {
+    TaskParams::Cleanup(CleanupParams::parse(br#"{"retain_versions":1}"#).unwrap())
+}
+
+/// Submits a task of the table [`TABLE`] at this time.
+pub fn submit(
+    store: &MemoryStore,
+    params: TaskParams,
+    quota: u64,
+    now: i64,
+) -> Result<TaskId, ApiError> {
+    Tasks::new(store, TABLE)
+        .submit(&table(TABLE), params, "R", [7; 10], quota, now)
+        .map(|task| task.submitted.task_id)
+}
+
+pub fn name<T: std::fmt::Debug>(outcome: Result<T, ApiError>) -> ErrorName {
+    outcome.unwrap_err().name
+}
