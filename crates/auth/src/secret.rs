@@ -1,12 +1,11 @@
 //! Secret access keys in memory.
 
 use secrecy::{ExposeSecret, SecretString};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 /// A secret access key. `Debug` prints nothing of it, it can't be serialised, and its memory is
 /// overwritten when it is dropped.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug)]
 pub struct Secret(SecretString);
 
 impl Secret {
@@ -17,6 +16,14 @@ impl Secret {
 
     pub(crate) fn expose(&self) -> &str {
         self.0.expose_secret()
+    }
+}
+
+/// From a string. `secrecy` has the same behind a feature that turns on another of `serde`; then
+/// Lance would be compiled once for the crates that link this one and once for the others.
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self::new)
     }
 }
 

@@ -90,7 +90,7 @@ pub struct ScalarIndexParams {
 }
 
 impl ScalarIndexParams {
-    /// Parses a request body.
+    /// Parses a request body. Options of other index types are checked and left out.
     pub fn parse(body: &[u8]) -> Result<Self, ApiError> {
         let fields = Fields::parse(body)?;
         let index_type = choose(
@@ -99,7 +99,21 @@ impl ScalarIndexParams {
             &ScalarIndexType::CHOICES,
             str::eq_ignore_ascii_case,
         )?;
-        let mut params = Self {
+        let is = |kind| index_type == kind;
+        let text = is(ScalarIndexType::Inverted);
+        let flag = |name, default| -> Result<Option<bool>, ApiError> {
+            let value = fields.boolean(name)?.unwrap_or(default);
+            Ok(text.then_some(value))
+        };
+        let tokenizer = fields.string("base_tokenizer")?.unwrap_or("simple");
+        check_tokenizer(tokenizer)?;
+        // Parts of words have no stem and are no stop words.
+        let words = tokenizer != "ngram";
+        let language = fields.string("language")?.unwrap_or("English");
+        let max_token_length = fields.integer_from("max_token_length", 0)?.unwrap_or(40);
+        let rows_per_zone = fields.integer_from("rows_per_zone", 1)?.unwrap_or(8192);
+        let zone_size = fields.integer_from("zone_size", 1)?.unwrap_or(4096);
+        Ok(Self {
             column: fields.required_string("column")?.to_owned(),
             index_type,
             name: fields
@@ -107,44 +121,17 @@ impl ScalarIndexParams {
                 .unwrap_or_default()
                 .to_owned(),
             replace: fields.boolean("replace")?.unwrap_or(true),
-            with_position: None,
-            base_tokenizer: None,
-            language: None,
-            max_token_length: None,
-            lower_case: None,
-            stem: None,
-            remove_stop_words: None,
-            ascii_folding: None,
-            rows_per_zone: None,
-            zone_size: None,
-        };
-        match index_type {
-            ScalarIndexType::Inverted => params.text_options(&fields)?,
-            ScalarIndexType::Zonemap => {
-                params.rows_per_zone = fields.integer_from("rows_per_zone", 1)?.or(Some(8192));
-            }
-            ScalarIndexType::Btree => {
-                params.zone_size = fields.integer_from("zone_size", 1)?.or(Some(4096));
-            }
-            _ => {}
-        }
-        Ok(params)
-    }
-
-    fn text_options(&mut self, fields: &Fields) -> Result<(), ApiError> {
-        let tokenizer = fields.string("base_tokenizer")?.unwrap_or("simple");
-        check_tokenizer(tokenizer)?;
-        // Parts of words have no stem and are no stop words.
-        let words = tokenizer != "ngram";
-        self.with_position = fields.boolean("with_position")?.or(Some(false));
-        self.base_tokenizer = Some(tokenizer.to_owned());
-        self.language = Some(fields.string("language")?.unwrap_or("English").to_owned());
-        self.max_token_length = fields.integer_from("max_token_length", 0)?.or(Some(40));
-        self.lower_case = fields.boolean("lower_case")?.or(Some(true));
-        self.stem = fields.boolean("stem")?.or(Some(words));
-        self.remove_stop_words = fields.boolean("remove_stop_words")?.or(Some(words));
-        self.ascii_folding = fields.boolean("ascii_folding")?.or(Some(true));
-        Ok(())
+            with_position: flag("with_position", false)?,
+            base_tokenizer: text.then(|| tokenizer.to_owned()),
+            language: text.then(|| language.to_owned()),
+            max_token_length: text.then_some(max_token_length),
+            lower_case: flag("lower_case", true)?,
+            stem: flag("stem", words)?,
+            remove_stop_words: flag("remove_stop_words", words)?,
+            ascii_folding: flag("ascii_folding", true)?,
+            rows_per_zone: is(ScalarIndexType::Zonemap).then_some(rows_per_zone),
+            zone_size: is(ScalarIndexType::Btree).then_some(zone_size),
+        })
     }
 }
 
@@ -211,6 +198,7 @@ mod tests {
             r#"{"column":"c","index_type":"FTS","base_tokenizer":"words"}"#,
             r#"{"column":"c","index_type":"FTS","max_token_length":-1}"#,
             r#"{"column":"c","replace":"no"}"#,
+            r#"{"column":"c","index_type":"BITMAP","stem":1}"#,
         ] {
             let error = ScalarIndexParams::parse(body.as_bytes()).unwrap_err();
             assert_eq!(error.name, crate::ErrorName::InvalidInput, "{body}");

@@ -1,0 +1,231 @@
+//! The application as the worker calls it.
+
+use std::time::Duration;
+
+use backon::{ExponentialBuilder, Retryable};
+use lance_maintenance_dispatch::{
+    CLAIM_PATH, Claim, Claimed, Dispatch, FINISH_PATH, Finish, HEARTBEAT_PATH, Heartbeat, Outcome,
+    PROGRESS_PATH, Report, TakeUp, TaskAddress, signature,
+};
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Client, StatusCode};
+use secrecy::{ExposeSecret, SecretString};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use url::Url;
+
+use crate::progress;
+use crate::time::unix_seconds;
+
+/// How long one call may take.
+const CALL: Duration = Duration::from_secs(15);
+/// How long the first heartbeat may take, for which the application looks at everything it stores.
+const FIRST_HEARTBEAT: Duration = Duration::from_secs(120);
+/// How much of an error's body goes into the log, in characters.
+const MAX_DETAIL: usize = 300;
+
+/// Why a call did not do what it should.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// The attempt is not this worker's, or its task is gone (409, 404).
+    #[error("the attempt is lost: {0}")]
+    Lost(String),
+    /// The application does not understand the call and never will (400, 413).
+    #[error("the application refuses the call: {0}")]
+    Refused(String),
+    /// Anything else: the same call may succeed later.
+    #[error("the application can't be reached: {0}")]
+    Unreachable(String),
+}
+
+impl CallError {
+    fn may_pass(&self) -> bool {
+        matches!(self, Self::Unreachable(_))
+    }
+}
+
+/// How calls that fail are repeated: with pauses that grow from the first to the longest.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// The first pause.
+    pub first: Duration,
+    /// The longest pause.
+    pub longest: Duration,
+    /// How long an end of an attempt is repeated, in pauses. A result must outlive a restart of
+    /// the application.
+    pub finish: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            first: Duration::from_millis(200),
+            longest: Duration::from_secs(5),
+            finish: Duration::from_secs(600),
+        }
+    }
+}
+
+impl Patience {
+    fn pauses(&self) -> ExponentialBuilder {
+        ExponentialBuilder::default()
+            .with_min_delay(self.first)
+            .with_max_delay(self.longest)
+            .with_jitter()
+            .without_max_times()
+    }
+}
+
+/// The application, called under this worker's name.
+#[derive(Clone, Debug)]
+pub struct Application {
+    client: Client,
+    url: Url,
+    secret: SecretString,
+    worker_id: String,
+    patience: Patience,
+}
+
+impl Application {
+    /// The application at `url`, which ends after host and port.
+    pub fn new(
+        url: Url,
+        secret: SecretString,
+        worker_id: String,
+        patience: Patience,
+    ) -> Result<Self, reqwest::Error> {
+        let client = Client::builder()
+            .connect_timeout(Duration::from_secs(5))
+            .redirect(reqwest::redirect::Policy::none())
+            // The application is a neighbour, not something on the internet.
+            .no_proxy()
+            .build()?;
+        Ok(Self {
+            client,
+            url,
+            secret,
+            worker_id,
+            patience,
+        })
+    }
+
+    /// This worker's name for a task's attempt.
+    pub fn claim_of(&self, dispatch: &Dispatch) -> Claim {
+        Claim {
+            worker_id: self.worker_id.clone(),
+            task: dispatch.address(),
+            attempt: dispatch.attempt,
+        }
+    }
+
+    /// Claims an attempt. Repeated until the application answers: there is nothing else to do with
+    /// a task that was taken in.
+    pub async fn claim(&self, claim: &Claim) -> Result<(), CallError> {
+        let call = || self.call::<_, Claimed>(CLAIM_PATH, claim, CALL);
+        call.retry(self.patience.pauses())
+            .when(CallError::may_pass)
+            .notify(|error, pause| tracing::warn!(%error, ?pause, "claiming again soon"))
+            .await?;
+        Ok(())
+    }
+
+    /// Says how far an attempt is, once.
+    pub async fn progress(&self, claim: &Claim, report: progress::Report) -> Result<(), CallError> {
+        let report = Report {
+            claim: claim.clone(),
+            percent: report.percent,
+            message: report.message,
+        };
+        self.call::<_, Claimed>(PROGRESS_PATH, &report, CALL)
+            .await?;
+        Ok(())
+    }
+
+    /// Ends an attempt. Repeated for as long as [`Patience::finish`] says.
+    pub async fn finish(&self, claim: &Claim, outcome: Outcome) -> Result<(), CallError> {
+        let finish = Finish {
+            claim: claim.clone(),
+            outcome,
+        };
+        let call = || self.call::<_, Claimed>(FINISH_PATH, &finish, CALL);
+        call.retry(
+            self.patience
+                .pauses()
+                .with_total_delay(Some(self.patience.finish)),
+        )
+        .when(CallError::may_pass)
+        .notify(|error, pause| tracing::warn!(%error, ?pause, "reporting the end again soon"))
+        .await?;
+        Ok(())
+    }
+
+    /// Says that the worker lives, once.
+    pub async fn heartbeat(
+        &self,
+        starting: bool,
+        in_hand: Vec<TaskAddress>,
+        room: usize,
+    ) -> Result<TakeUp, CallError> {
+        let heartbeat = Heartbeat {
+            worker_id: self.worker_id.clone(),
+            starting,
+            in_hand,
+            room,
+        };
+        let limit = if starting { FIRST_HEARTBEAT } else { CALL };
+        self.call(HEARTBEAT_PATH, &heartbeat, limit).await
+    }
+
+    async fn call<Message: Serialize, Answer: DeserializeOwned>(
+        &self,
+        path: &str,
+        message: &Message,
+        limit: Duration,
+    ) -> Result<Answer, CallError> {
+        let body =
+            serde_json::to_vec(message).map_err(|error| CallError::Refused(error.to_string()))?;
+        let mut url = self.url.clone();
+        url.set_path(path);
+        let now = unix_seconds();
+        let signature = signature::sign(self.secret.expose_secret(), "POST", path, now, &body);
+        let response = self
+            .client
+            .post(url)
+            .timeout(limit)
+            .header(CONTENT_TYPE, "application/json")
+            .header(signature::TIMESTAMP_HEADER, now)
+            .header(signature::SIGNATURE_HEADER, signature)
+            .body(body)
+            .send()
+            .await
+            .map_err(unreachable)?;
+        let status = response.status();
+        let body = response.bytes().await.map_err(unreachable)?;
+        let detail = || {
+            let text = String::from_utf8_lossy(&body);
+            let text: String = text.chars().take(MAX_DETAIL).collect();
+            format!("{status} {text}")
+        };
+        match status {
+            StatusCode::OK => serde_json::from_slice(&body)
+                .map_err(|error| CallError::Unreachable(format!("{error} in {}", detail()))),
+            StatusCode::CONFLICT | StatusCode::NOT_FOUND => Err(CallError::Lost(detail())),
+            StatusCode::BAD_REQUEST | StatusCode::PAYLOAD_TOO_LARGE => {
+                Err(CallError::Refused(detail()))
+            }
+            _ => Err(CallError::Unreachable(detail())),
+        }
+    }
+}
+
+/// What went wrong on the way, with its causes: the outer error alone says hardly anything.
+fn unreachable(error: reqwest::Error) -> CallError {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(&error);
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    CallError::Unreachable(text)
+}

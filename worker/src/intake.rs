@@ -1,0 +1,123 @@
+//! Where tasks come in: the queue, shared by those who put tasks into it (the server, the
+//! heartbeat) and the one who takes them out (the runner).
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lance_maintenance_dispatch::{Dispatch, TaskAddress};
+use tokio::sync::{Notify, watch};
+
+use crate::queue::{Queue, Refused};
+
+/// Why a task is not taken in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotTaken {
+    /// The queue does not want it.
+    Refused(Refused),
+    /// The worker is about to stop.
+    Closed,
+}
+
+/// The queue, and whether tasks may still come in and go out.
+#[derive(Debug)]
+pub struct Intake {
+    queue: Mutex<Queue>,
+    /// Tells the runner that there may be a next task.
+    changed: Notify,
+    open: watch::Sender<bool>,
+}
+
+impl Intake {
+    /// An open intake in which at most `max_waiting` tasks wait.
+    pub fn new(max_waiting: usize) -> Arc<Self> {
+        Arc::new(Self {
+            queue: Mutex::new(Queue::new(max_waiting)),
+            changed: Notify::new(),
+            open: watch::Sender::new(true),
+        })
+    }
+
+    /// Takes in a task.
+    pub fn offer(&self, dispatch: Dispatch) -> Result<(), NotTaken> {
+        let mut queue = self.queue();
+        if !self.is_open() {
+            return Err(NotTaken::Closed);
+        }
+        queue.push(dispatch).map_err(NotTaken::Refused)?;
+        drop(queue);
+        self.changed.notify_one();
+        Ok(())
+    }
+
+    /// Waits for the next task; none comes once the intake is closed. For one caller at a time.
+    pub async fn next(self: &Arc<Self>) -> Option<Held> {
+        while self.is_open() {
+            if let Some(dispatch) = self.queue().take() {
+                let intake = Arc::clone(self);
+                return Some(Held { dispatch, intake });
+            }
+            // A change since the look above is remembered by the `Notify`.
+            tokio::select! {
+                () = self.changed.notified() => {}
+                () = self.closed() => {}
+            }
+        }
+        None
+    }
+
+    /// From now on no task comes in or goes out.
+    pub fn close(&self) {
+        let _queue = self.queue();
+        self.open.send_replace(false);
+    }
+
+    /// Whether tasks come in and go out.
+    pub fn is_open(&self) -> bool {
+        *self.open.borrow()
+    }
+
+    /// Waits until the intake is closed.
+    pub async fn closed(&self) {
+        // An error says that the sender is gone, which lives as long as this.
+        let _ = self.open.subscribe().wait_for(|open| !open).await;
+    }
+
+    /// Every task that waits or runs.
+    pub fn in_hand(&self) -> Vec<TaskAddress> {
+        self.queue().in_hand()
+    }
+
+    /// How many more tasks are welcome.
+    pub fn room(&self) -> usize {
+        if self.is_open() {
+            self.queue().room()
+        } else {
+            0
+        }
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        // Nothing that can panic runs while the lock is held.
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A task that was taken out; its table is busy until this is dropped.
+#[derive(Debug)]
+pub struct Held {
+    dispatch: Dispatch,
+    intake: Arc<Intake>,
+}
+
+impl Held {
+    /// The task.
+    pub fn dispatch(&self) -> &Dispatch {
+        &self.dispatch
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.intake.queue().done(&self.dispatch.task_id);
+        self.intake.changed.notify_one();
+    }
+}

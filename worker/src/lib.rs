@@ -1,0 +1,41 @@
+//! The native worker: runs maintenance tasks on Lance tables.
+//!
+//! ```text
+//!  server ---\                                      /--> execute -> operations (Lance)
+//!             >--> intake (queue) --> runner ------<
+//!  heartbeat -/                                     \--> application: claim, progress, finish
+//! ```
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`cli`], [`config`], [`storage`] | what the worker is told |
+//! | [`service`] | the whole worker, started and stopped |
+//! | [`server`] | what the worker serves: tasks, health, readiness |
+//! | [`heartbeat`] | says that the worker lives, takes up what waits |
+//! | [`queue`], [`intake`] | which task comes next |
+//! | [`runner`] | sees a task through: claim, run, report, finish |
+//! | [`application`] | the application as the worker calls it |
+//! | [`execute`] | the seam between the two halves |
+//! | [`operations`], [`progress`] | what a task does to its table, and how far it is |
+//! | [`logging`] | log lines |
+//!
+//! The worker contract, which both sides keep to, is described in `lance_maintenance_dispatch`.
+
+pub mod application;
+pub mod cli;
+pub mod config;
+pub mod execute;
+pub mod heartbeat;
+pub mod intake;
+pub mod logging;
+pub mod operations;
+pub mod progress;
+pub mod queue;
+pub mod runner;
+pub mod server;
+pub mod service;
+pub mod storage;
+#[cfg(test)]
+mod testing;
+mod time;
+mod toml_file;

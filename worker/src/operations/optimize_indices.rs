@@ -1,0 +1,359 @@
+//! Bringing indices up to date: rows written since an index was built are added to it.
+//!
+//! An index consists of segments. New rows become a new segment, merged with some of the newest ones
+//! or with none; a query looks into every segment, so few are better, and merging costs in
+//! proportion to what is merged. A task may say how many to merge. If it does not, we choose:
+//! from the newest segment backwards, a segment is merged as long as it is at most twice as large
+//! as all that is merged into it so far, so that a row is rewritten a few times in its life and not
+//! by every task; and at most [`MOST_SEGMENTS`] stay. An index on values or texts always takes its newest
+//! segment in, which is what Lance does too.
+
+use lance::index::optimize::{
+    IndexSegmentResult, OptimizeIndicesPlan, commit_optimize_indices, plan_optimize_indices,
+};
+use lance::{Dataset, Error};
+use lance_index::optimize::OptimizeOptions;
+use lance_maintenance_api::TaskError;
+use lance_maintenance_api::params::OptimizeIndicesParams;
+use lance_maintenance_api::result::OptimizeIndicesResult;
+use lance_table::format::IndexMetadata;
+use serde_json::Value;
+
+use super::commit::{Lost, Retries, Uncommitted, earlier_commit, settle, task_properties};
+use super::errors::to_task_error;
+use super::redact::Redactor;
+use super::table::{coverage, covers, index_names, no_such_index, rows_of, user_indices};
+use super::{Operation, OperationContext, table, to_result, unreadable};
+
+/// How many segments of an index stay where we choose what is merged.
+const MOST_SEGMENTS: usize = 4;
+const BUILDING: (u8, u8) = (5, 90);
+
+impl Operation for OptimizeIndicesParams {
+    async fn run(&self, ctx: &OperationContext) -> Result<Value, TaskError> {
+        let redactor = Redactor::new(ctx);
+        let failed = |error: Error| to_task_error(&error, &redactor);
+        let mut dataset = table::open(ctx).await?;
+        if let Some(own) = earlier_commit(&dataset, ctx).await.map_err(failed)? {
+            return describe(&dataset, &self.index_names, own.version)
+                .await
+                .map_err(failed)
+                .and_then(|result| to_result(&result));
+        }
+        let mut retries = Retries::new(&ctx.limits);
+        let version = loop {
+            match optimize_once(self, &mut dataset, ctx).await? {
+                Ok(()) => break dataset.version_id(),
+                Err(Lost::Committed(own)) => {
+                    dataset.checkout_latest().await.map_err(failed)?;
+                    break own.version;
+                }
+                Err(Lost::Failed(error)) => return Err(failed(error)),
+                Err(Lost::Conflict(error)) => {
+                    if !retries.another().await {
+                        return Err(failed(error));
+                    }
+                    dataset.checkout_latest().await.map_err(failed)?;
+                }
+            }
+        };
+        let result = describe(&dataset, &self.index_names, version)
+            .await
+            .map_err(failed)?;
+        ctx.progress.report(100, "done");
+        to_result(&result)
+    }
+}
+
+async fn describe(
+    dataset: &Dataset,
+    names: &[String],
+    version: u64,
+) -> Result<OptimizeIndicesResult, Error> {
+    let segments = user_indices(dataset).await?;
+    let mut indices = Vec::new();
+    for name in chosen(names, &segments) {
+        indices.push(coverage(dataset, &segments, &name).await?);
+    }
+    Ok(OptimizeIndicesResult { indices, version })
+}
+
+/// The indices that the names stand for, each once: none is all.
+fn chosen(names: &[String], segments: &[IndexMetadata]) -> Vec<String> {
+    let mut names = match names {
+        [] => index_names(segments),
+        names => names.to_vec(),
+    };
+    let mut seen = std::collections::HashSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    names
+}
+
+async fn optimize_once(
+    params: &OptimizeIndicesParams,
+    dataset: &mut Dataset,
+    ctx: &OperationContext,
+) -> Result<Result<(), Lost>, TaskError> {
+    let redactor = Redactor::new(ctx);
+    let failed = |error: Error| to_task_error(&error, &redactor);
+    ctx.progress.report(0, "planning");
+    let segments = user_indices(dataset).await.map_err(failed)?;
+    let existing = index_names(&segments);
+    let names = chosen(&params.index_names, &segments);
+    if let Some(missing) = names.iter().find(|name| !existing.contains(name)) {
+        return Err(no_such_index(missing, &existing));
+    }
+
+    let uncommitted = Uncommitted::new(dataset).await.map_err(failed)?;
+    let mut results = Vec::new();
+    for (done, name) in names.iter().enumerate() {
+        let message = format!("optimizing '{name}', {} of {}", done + 1, names.len());
+        ctx.progress
+            .report_part(BUILDING, done as u64, names.len() as u64, message);
+        let own: Vec<&IndexMetadata> = segments.iter().filter(|s| s.name == *name).collect();
+        // Lance has no builder for these yet, and refuses one that is named.
+        if params.index_names.is_empty() && own.iter().any(|s| !s.covering_fields.is_empty()) {
+            continue;
+        }
+        match optimize_index(params, dataset, name, &own, ctx, &uncommitted).await {
+            Ok(built) => results.extend(built),
+            Err(error) => {
+                uncommitted.remove().await;
+                let fragments = dataset.fragments().clone();
+                let column = own
+                    .first()
+                    .and_then(|segment| segment.fields.first())
+                    .and_then(|field| dataset.schema().field_path(*field).ok());
+                let column = column.as_deref();
+                return Err(
+                    unreadable::explain(dataset, &fragments, column, &error, &redactor).await,
+                );
+            }
+        }
+    }
+
+    ctx.progress.report(BUILDING.1, "committing");
+    let read_version = dataset.version_id();
+    let options = OptimizeOptions::default().transaction_properties(task_properties(ctx));
+    uncommitted.begin_commit();
+    // Without results this makes no version.
+    match commit_optimize_indices(dataset, results, &options).await {
+        Ok(()) => Ok(Ok(())),
+        Err(error) => Ok(Err(
+            settle(dataset, ctx, read_version, &uncommitted, error).await
+        )),
+    }
+}
+
+async fn optimize_index(
+    params: &OptimizeIndicesParams,
+    dataset: &Dataset,
+    name: &str,
+    segments: &[&IndexMetadata],
+    ctx: &OperationContext,
+    uncommitted: &Uncommitted,
+) -> Result<Vec<IndexSegmentResult>, Error> {
+    let sizes = Sizes::of(dataset, segments).await?;
+    let is_vector = segments.iter().any(|segment| is_vector(segment));
+    let merge = match (params.retrain, params.num_indices_to_merge) {
+        (true, _) => Merge::Lance,
+        (false, Some(asked)) => asked_for(asked, &sizes),
+        (false, None) => choose(&sizes, is_vector),
+    };
+    let mut options = OptimizeOptions::default()
+        .index_names(vec![name.to_owned()])
+        .transaction_properties(task_properties(ctx));
+    options.retrain = params.retrain;
+    match merge {
+        Merge::Nothing => return Ok(Vec::new()),
+        Merge::Lance => {}
+        Merge::Newest(segments) => {
+            options = options.num_indices_to_merge(Some(segments));
+            // So that partitions that have grown too large are split, as they are by default.
+            if is_vector && segments > 0 && params.num_indices_to_merge.is_none() {
+                options = options.with_partition_rebalancing();
+            }
+        }
+    }
+    let plan = plan_optimize_indices(dataset, &options).await?;
+    build(&plan, dataset, uncommitted).await
+}
+
+async fn build(
+    plan: &OptimizeIndicesPlan,
+    dataset: &Dataset,
+    uncommitted: &Uncommitted,
+) -> Result<Vec<IndexSegmentResult>, Error> {
+    let mut built = Vec::with_capacity(plan.tasks.len());
+    for task in &plan.tasks {
+        let result = task.execute(dataset).await?;
+        built.extend(result.inspect(|result| uncommitted.add_index(result.segment.uuid)));
+    }
+    let mut merged = Vec::with_capacity(plan.merges.len());
+    for merge in &plan.merges {
+        let result = merge.execute(dataset, &built).await?;
+        merged.extend(result.inspect(|result| uncommitted.add_index(result.segment.uuid)));
+    }
+    Ok(merged)
+}
+
+fn is_vector(segment: &IndexMetadata) -> bool {
+    segment
+        .index_details
+        .as_ref()
+        .is_some_and(|details| details.type_url.ends_with("VectorIndexDetails"))
+}
+
+/// Rows of an index's segments, oldest first, and of the table outside of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Sizes {
+    segments: Vec<u64>,
+    unindexed: u64,
+    /// Whether any fragment is outside; it may have no rows left.
+    has_unindexed: bool,
+}
+
+impl Sizes {
+    async fn of(dataset: &Dataset, segments: &[&IndexMetadata]) -> Result<Self, Error> {
+        let mut sizes = Self {
+            segments: vec![0; segments.len()],
+            ..Default::default()
+        };
+        for fragment in dataset.fragments().iter() {
+            let rows = rows_of(dataset, fragment).await?;
+            match segments
+                .iter()
+                .position(|segment| covers(segment, fragment))
+            {
+                Some(segment) => sizes.segments[segment] += rows,
+                None => {
+                    sizes.unindexed += rows;
+                    sizes.has_unindexed = true;
+                }
+            }
+        }
+        Ok(sizes)
+    }
+}
+
+/// Which segments are merged with the new rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Merge {
+    /// There is nothing to do.
+    Nothing,
+    /// What Lance does without a number.
+    Lance,
+    /// So many of the newest.
+    Newest(usize),
+}
+
+/// What a task asked for, unless it would only copy a segment.
+fn asked_for(asked: i64, sizes: &Sizes) -> Merge {
+    let asked = usize::try_from(asked).unwrap_or(usize::MAX);
+    match asked.min(sizes.segments.len()) {
+        0 | 1 if !sizes.has_unindexed => Merge::Nothing,
+        segments => Merge::Newest(segments),
+    }
+}
+
+/// What we choose where a task does not say.
+fn choose(sizes: &Sizes, is_vector: bool) -> Merge {
+    let count = sizes.segments.len();
+    // Without new rows, the newest segment is what the next older one is compared with. One segment
+    // comes out of those that are merged and the new rows.
+    let least = match (sizes.has_unindexed, is_vector) {
+        (true, true) => 0,
+        (true, false) | (false, _) => 1,
+    };
+    let least = least.max((count + 1).saturating_sub(MOST_SEGMENTS));
+    let mut merged = 0;
+    let mut rows = sizes.unindexed;
+    for segment in sizes.segments.iter().rev() {
+        if merged >= least && *segment > rows.saturating_mul(2) {
+            break;
+        }
+        merged += 1;
+        rows += segment;
+    }
+    match merged {
+        // Lance may still want to split a partition; if not, it writes nothing.
+        0 | 1 if !sizes.has_unindexed => Merge::Lance,
+        merged => Merge::Newest(merged),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes(segments: &[u64], unindexed: u64) -> Sizes {
+        Sizes {
+            segments: segments.to_vec(),
+            unindexed,
+            has_unindexed: unindexed > 0,
+        }
+    }
+
+    #[test]
+    fn what_is_merged_without_a_number() {
+        let cases = [
+            // A large segment is left alone, new ones are merged among themselves.
+            (sizes(&[1000], 100), true, Merge::Newest(0)),
+            (sizes(&[1000, 100], 100), true, Merge::Newest(1)),
+            (sizes(&[1000, 400], 100), true, Merge::Newest(0)),
+            (sizes(&[2000, 400, 100], 100), true, Merge::Newest(2)),
+            (sizes(&[1000], 500), true, Merge::Newest(1)),
+            (sizes(&[0], 500), true, Merge::Newest(1)),
+            // Four stay at the most.
+            (sizes(&[8000, 2000, 500, 100], 10), true, Merge::Newest(1)),
+            (
+                sizes(&[80_000, 8000, 2000, 500, 100], 10),
+                true,
+                Merge::Newest(2),
+            ),
+            // An index on values takes its newest segment in.
+            (sizes(&[1000], 1), false, Merge::Newest(1)),
+            (sizes(&[1000, 1], 1), false, Merge::Newest(1)),
+            // Nothing is new.
+            (sizes(&[1000], 0), true, Merge::Lance),
+            (sizes(&[1000, 100], 0), true, Merge::Lance),
+            (sizes(&[1000, 900], 0), true, Merge::Newest(2)),
+            (sizes(&[], 0), true, Merge::Lance),
+        ];
+        for (sizes, is_vector, merge) in cases {
+            assert_eq!(choose(&sizes, is_vector), merge, "{sizes:?}");
+        }
+    }
+
+    #[test]
+    fn segments_stay_few_and_rows_are_seldom_rewritten() {
+        let mut segments = vec![1_000_000_u64];
+        let mut written = 0;
+        for _ in 0..1000 {
+            let merge = choose(&sizes(&segments, 1000), true);
+            let Merge::Newest(merged) = merge else {
+                panic!("{merge:?}")
+            };
+            let rows: u64 = 1000 + segments.drain(segments.len() - merged..).sum::<u64>();
+            segments.push(rows);
+            written += rows;
+            assert!(segments.len() <= MOST_SEGMENTS, "{segments:?}");
+        }
+        // Merging everything each time would write a hundred times as much.
+        assert!(written < 20_000_000, "{written}");
+    }
+
+    #[test]
+    fn what_a_task_asks_for() {
+        for (asked, sizes, merge) in [
+            (0, sizes(&[10], 5), Merge::Newest(0)),
+            (2, sizes(&[10], 5), Merge::Newest(1)),
+            (i64::MAX, sizes(&[10, 5], 0), Merge::Newest(2)),
+            (0, sizes(&[10, 5], 0), Merge::Nothing),
+            (1, sizes(&[10, 5], 0), Merge::Nothing),
+            (2, sizes(&[10], 0), Merge::Nothing),
+        ] {
+            assert_eq!(asked_for(asked, &sizes), merge, "{asked} of {sizes:?}");
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Which task comes next: one lane per table, first come first served within a lane, and lanes
+//! taking turns. A data structure without threads or clocks.
+
+use std::collections::{HashMap, VecDeque};
+
+use lance_maintenance_api::task::TaskId;
+use lance_maintenance_dispatch::{Dispatch, TaskAddress};
+use percent_encoding::percent_decode_str;
+use url::Url;
+
+/// Why a task is not taken into the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// It is waiting or running already.
+    Duplicate,
+    /// As many tasks wait as may.
+    Full,
+}
+
+/// The tasks that a worker has in hand.
+///
+/// A lane's name is the table's location, which a table never changes, rather than its id: the same
+/// folder may be registered as two tables, and they too must not be written to at the same time.
+#[derive(Debug)]
+pub struct Queue {
+    lanes: HashMap<String, Lane>,
+    /// The lanes that have a task waiting and none running, each once, in the order of their turns.
+    ready: VecDeque<String>,
+    /// Every task that waits or runs.
+    in_hand: HashMap<TaskId, Place>,
+    waiting: usize,
+    max_waiting: usize,
+}
+
+#[derive(Debug, Default)]
+struct Lane {
+    waiting: VecDeque<Dispatch>,
+    running: bool,
+}
+
+#[derive(Debug)]
+struct Place {
+    address: TaskAddress,
+    lane: String,
+    running: bool,
+}
+
+impl Queue {
+    /// An empty queue in which at most `max_waiting` tasks wait.
+    pub fn new(max_waiting: usize) -> Self {
+        Self {
+            lanes: HashMap::new(),
+            ready: VecDeque::new(),
+            in_hand: HashMap::new(),
+            waiting: 0,
+            max_waiting,
+        }
+    }
+
+    /// Appends a task to the lane of its table.
+    pub fn push(&mut self, dispatch: Dispatch) -> Result<(), Refused> {
+        if self.in_hand.contains_key(&dispatch.task_id) {
+            return Err(Refused::Duplicate);
+        }
+        if self.waiting >= self.max_waiting {
+            return Err(Refused::Full);
+        }
+        let name = lane_name(&dispatch.table.location);
+        let place = Place {
+            address: dispatch.address(),
+            lane: name.clone(),
+            running: false,
+        };
+        self.in_hand.insert(dispatch.task_id.clone(), place);
+        self.waiting += 1;
+        let lane = self.lanes.entry(name.clone()).or_default();
+        lane.waiting.push_back(dispatch);
+        if !lane.running && lane.waiting.len() == 1 {
+            self.ready.push_back(name);
+        }
+        Ok(())
+    }
+
+    /// Takes the next task, whose table is busy from now until [`Queue::done`].
+    pub fn take(&mut self) -> Option<Dispatch> {
+        let name = self.ready.pop_front()?;
+        let lane = self.lanes.get_mut(&name)?;
+        let dispatch = lane.waiting.pop_front()?;
+        lane.running = true;
+        self.waiting -= 1;
+        if let Some(place) = self.in_hand.get_mut(&dispatch.task_id) {
+            place.running = true;
+        }
+        Some(dispatch)
+    }
+
+    /// Lets go of a task that was taken. What waits for the same table goes behind the tables that
+    /// are waiting for their turn.
+    pub fn done(&mut self, task_id: &TaskId) {
+        if !self.in_hand.get(task_id).is_some_and(|place| place.running) {
+            return;
+        }
+        let Some(place) = self.in_hand.remove(task_id) else {
+            return;
+        };
+        let Some(lane) = self.lanes.get_mut(&place.lane) else {
+            return;
+        };
+        lane.running = false;
+        if lane.waiting.is_empty() {
+            self.lanes.remove(&place.lane);
+        } else {
+            self.ready.push_back(place.lane);
+        }
+    }
+
+    /// Every task that waits or runs, in no particular order.
+    pub fn in_hand(&self) -> Vec<TaskAddress> {
+        let addresses = self.in_hand.values().map(|place| &place.address);
+        addresses.cloned().collect()
+    }
+
+    /// How many more tasks may wait.
+    pub fn room(&self) -> usize {
+        self.max_waiting.saturating_sub(self.waiting)
+    }
+}
+
+/// A location in the one form that all its spellings share.
+fn lane_name(location: &str) -> String {
+    let url = if location.starts_with('/') {
+        Url::parse(&format!("file://{location}"))
+    } else {
+        Url::parse(location)
+    };
+    let Ok(url) = url else {
+        return location.trim_end_matches('/').to_owned();
+    };
+    let host = url.host_str().unwrap_or_default();
+    let path = percent_decode_str(url.path()).decode_utf8_lossy();
+    let segments: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    format!("{}://{host}/{}", url.scheme(), segments.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{HashMap, VecDeque};
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::testing::dispatch;
+
+    #[test]
+    fn spellings_of_one_location() {
+        let cases = [
+            ("file:///w/t.lance", "file:///w/t.lance"),
+            ("file:///w/t.lance/", "file:///w/t.lance"),
+            ("/w/t.lance", "file:///w/t.lance"),
+            ("file:///w//x/../t.lance", "file:///w/t.lance"),
+            ("file://localhost/w/t.lance", "file:///w/t.lance"),
+            ("file:///w/a%20b.lance", "file:///w/a b.lance"),
+            ("S3://bucket/t.lance//", "s3://bucket/t.lance"),
+            ("s3://bucket/ns%24t", "s3://bucket/ns$t"),
+            ("not a location/", "not a location"),
+        ];
+        for (location, name) in cases {
+            assert_eq!(lane_name(location), name, "{location}");
+        }
+        assert_ne!(lane_name("s3://a/t"), lane_name("s3://b/t"));
+        assert_ne!(lane_name("s3://a/t"), lane_name("oss://a/t"));
+    }
+
+    #[test]
+    fn one_folder_under_two_ids_is_one_lane() {
+        let mut queue = Queue::new(9);
+        let first = dispatch(1, "file:///w/t.lance");
+        let mut second = dispatch(2, "file:///w/t.lance/");
+        second.table.id = "another".to_owned();
+        queue.push(first.clone()).unwrap();
+        queue.push(second.clone()).unwrap();
+        assert_eq!(queue.take(), Some(first.clone()));
+        assert_eq!(queue.take(), None);
+        queue.done(&first.task_id);
+        assert_eq!(queue.take(), Some(second));
+    }
+
+    #[test]
+    fn a_task_is_taken_once_and_no_more_than_fit() {
+        let mut queue = Queue::new(2);
+        let (a, b, c) = (dispatch(1, "/a"), dispatch(2, "/a"), dispatch(3, "/b"));
+        queue.push(a.clone()).unwrap();
+        assert_eq!(queue.push(a.clone()), Err(Refused::Duplicate));
+        queue.push(b.clone()).unwrap();
+        assert_eq!(queue.room(), 0);
+        assert_eq!(queue.push(c.clone()), Err(Refused::Full));
+        // A duplicate is one even when there is no room.
+        let again = Dispatch { attempt: 2, ..b };
+        assert_eq!(queue.push(again), Err(Refused::Duplicate));
+        assert_eq!(queue.take(), Some(a.clone()));
+        assert_eq!(queue.push(a.clone()), Err(Refused::Duplicate));
+        assert_eq!(queue.in_hand().len(), 2);
+        queue.push(c).unwrap();
+        queue.done(&a.task_id);
+        assert_eq!(queue.in_hand().len(), 2);
+        // What is not running can't be done.
+        queue.done(&again_id());
+        assert_eq!(queue.in_hand().len(), 2);
+
+        fn again_id() -> TaskId {
+            dispatch(2, "/a").task_id
+        }
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Push(u8),
+        Take,
+        Done(usize),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let step = prop_oneof![
+            (0_u8..5).prop_map(Step::Push),
+            Just(Step::Take),
+            (0_usize..5).prop_map(Step::Done),
+        ];
+        prop::collection::vec(step, 0..200)
+    }
+
+    proptest! {
+        #[test]
+        fn order_exclusion_and_fairness(steps in steps()) {
+            let mut queue = Queue::new(20);
+            let mut waiting: HashMap<String, VecDeque<Dispatch>> = HashMap::new();
+            let mut running: Vec<Dispatch> = Vec::new();
+            // For each lane that could run: which others went first since then.
+            let mut overtaken: HashMap<String, Vec<String>> = HashMap::new();
+            for (number, step) in steps.into_iter().enumerate() {
+                match step {
+                    Step::Push(table) => {
+                        let task = dispatch(number as u64, &format!("/{table}"));
+                        let room = queue.room();
+                        prop_assert_eq!(queue.push(task.clone()).is_ok(), room > 0);
+                        if room > 0 {
+                            waiting.entry(task.table.location.clone()).or_default().push_back(task);
+                        }
+                    }
+                    Step::Take => match queue.take() {
+                        Some(task) => {
+                            let lane = task.table.location.clone();
+                            prop_assert!(running.iter().all(|other| other.table.location != lane));
+                            let first = waiting.get_mut(&lane).and_then(VecDeque::pop_front);
+                            prop_assert_eq!(first.as_ref(), Some(&task));
+                            overtaken.remove(&lane);
+                            for others in overtaken.values_mut() {
+                                prop_assert!(!others.contains(&lane), "{} went twice", lane);
+                                others.push(lane.clone());
+                            }
+                            running.push(task);
+                        }
+                        None => {
+                            let all_busy = waiting.iter().all(|(lane, tasks)| {
+                                tasks.is_empty()
+                                    || running.iter().any(|task| task.table.location == *lane)
+                            });
+                            prop_assert!(all_busy);
+                        }
+                    },
+                    Step::Done(index) => {
+                        if !running.is_empty() {
+                            let task = running.remove(index % running.len());
+                            queue.done(&task.task_id);
+                        }
+                    }
+                }
+                for (lane, tasks) in &waiting {
+                    let busy = running.iter().any(|task| task.table.location == *lane);
+                    if !tasks.is_empty() && !busy {
+                        overtaken.entry(lane.clone()).or_default();
+                    }
+                }
+                let count = waiting.values().map(VecDeque::len).sum::<usize>();
+                prop_assert_eq!(queue.room(), 20 - count);
+                prop_assert_eq!(queue.in_hand().len(), count + running.len());
+            }
+        }
+    }
+}

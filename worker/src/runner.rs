@@ -1,0 +1,171 @@
+//! Takes tasks out of the queue and sees each of them through: claim, run, report, finish.
+//!
+//! Operations run on a tokio runtime of their own. Lance mixes computing into its futures, and one
+//! that computes for a minute must hold up neither a heartbeat, for want of which the application
+//! would take the worker for dead, nor the answer to a submit.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use lance_maintenance_api::{ErrorName, TaskError};
+use lance_maintenance_dispatch::{Claim, Dispatch, Outcome};
+use serde_json::Value;
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::{sleep, timeout};
+use tracing::Instrument;
+
+use crate::application::{Application, CallError};
+use crate::execute::Execute;
+use crate::intake::{Held, Intake};
+use crate::logging::task_span;
+use crate::progress::{Progress, Report};
+
+/// The shortest time between two reports of progress of one task.
+const REPORT_PAUSE: Duration = Duration::from_secs(1);
+/// How long an operation that was told to stop may take to do so, before its table is given to the
+/// next task all the same.
+const STOP: Duration = Duration::from_secs(10);
+
+/// What runs tasks.
+#[derive(Clone)]
+pub struct Runner {
+    /// Where tasks come from.
+    pub intake: Arc<Intake>,
+    /// Whom they are claimed from and reported to.
+    pub application: Application,
+    /// What does the work.
+    pub executor: Arc<dyn Execute>,
+    /// The runtime on which the work is done.
+    pub operations: Handle,
+    /// How many tasks run at the same time.
+    pub max_concurrent: usize,
+    /// How long a task may run.
+    pub task_timeout: Duration,
+}
+
+impl Runner {
+    /// Runs tasks until the intake closes, then waits until those that run have ended. Dropping
+    /// the future stops them.
+    pub async fn run(self) {
+        let places = Arc::new(Semaphore::new(self.max_concurrent));
+        let mut attempts = JoinSet::new();
+        while let Some((place, held)) = self.next(&places).await {
+            let span = task_span(held.dispatch());
+            let runner = self.clone();
+            let attempt = async move {
+                runner.attempt(&held).await;
+                drop((held, place));
+            };
+            attempts.spawn(attempt.instrument(span));
+            while attempts.try_join_next().is_some() {}
+        }
+        while attempts.join_next().await.is_some() {}
+    }
+
+    /// Waits for a place and then a task for it, in this order: so a task that is taken out of the
+    /// queue has nothing more to wait for.
+    async fn next(&self, places: &Arc<Semaphore>) -> Option<(OwnedSemaphorePermit, Held)> {
+        let place = tokio::select! {
+            place = Arc::clone(places).acquire_owned() => place.ok()?,
+            () = self.intake.closed() => return None,
+        };
+        Some((place, self.intake.next().await?))
+    }
+
+    async fn attempt(&self, held: &Held) {
+        let dispatch = held.dispatch();
+        let claim = self.application.claim_of(dispatch);
+        let claimed = tokio::select! {
+            claimed = self.application.claim(&claim) => claimed,
+            // Unclaimed, another worker takes it up, or this one after its restart.
+            () = self.intake.closed() => return,
+        };
+        if let Err(error) = claimed {
+            tracing::info!(%error, "not claimed");
+            return;
+        }
+        let started = Instant::now();
+        tracing::info!(attempt = dispatch.attempt, "started");
+        let Some(outcome) = self.operate(dispatch, &claim).await else {
+            tracing::warn!("stopped, as the attempt was lost");
+            return;
+        };
+        let seconds = started.elapsed().as_secs_f64();
+        match &outcome {
+            Outcome::Completed(_) => tracing::info!(seconds, "completed"),
+            Outcome::Failed(error) => tracing::warn!(seconds, %error, "failed"),
+        }
+        if let Err(error) = self.application.finish(&claim, outcome).await {
+            tracing::error!(%error, "the end could not be reported");
+        }
+    }
+
+    /// Runs the operation to its end, or until its time is over or the attempt lost (none).
+    async fn operate(&self, dispatch: &Dispatch, claim: &Claim) -> Option<Outcome> {
+        let progress = Progress::new();
+        let reports = progress.subscribe();
+        let operation = self.executor.execute(dispatch, progress).in_current_span();
+        // A set, since it stops its task when it is dropped.
+        let mut running = JoinSet::new();
+        running.spawn_on(operation, &self.operations);
+        let outcome = tokio::select! {
+            ended = running.join_next() => return Some(outcome(ended, dispatch)),
+            () = sleep(self.task_timeout) => Some(Outcome::Failed(self.over_time())),
+            () = self.forward(reports, claim) => None,
+        };
+        if timeout(STOP, running.shutdown()).await.is_err() {
+            tracing::error!("the operation does not stop; it is left behind");
+        }
+        outcome
+    }
+
+    /// Passes reports on; returns when the attempt is lost.
+    async fn forward(&self, mut reports: watch::Receiver<Report>, claim: &Claim) {
+        while reports.changed().await.is_ok() {
+            let report = reports.borrow_and_update().clone();
+            match self.application.progress(claim, report).await {
+                Err(CallError::Lost(_)) => return,
+                Err(error) => tracing::debug!(%error, "progress not reported"),
+                Ok(()) => {}
+            }
+            sleep(REPORT_PAUSE).await;
+        }
+        // The operation has let go of its progress: it is about to end.
+        std::future::pending().await
+    }
+
+    fn over_time(&self) -> TaskError {
+        let limit = humantime::format_duration(self.task_timeout);
+        TaskError::new(
+            ErrorName::ServiceUnavailable,
+            format!(
+                "The task reached the worker's time limit of {limit} and was stopped: the table's \
+                 store may be stuck, or the task needs a higher task_timeout."
+            ),
+        )
+    }
+}
+
+fn outcome(
+    ended: Option<Result<Result<Value, TaskError>, JoinError>>,
+    dispatch: &Dispatch,
+) -> Outcome {
+    let internal =
+        |detail: String| Outcome::Failed(TaskError::new(ErrorName::InternalError, detail));
+    match ended {
+        Some(Ok(Ok(Value::Object(result)))) => Outcome::Completed(result),
+        Some(Ok(Ok(_))) => internal("The operation's result is no JSON object.".to_owned()),
+        Some(Ok(Err(error))) => Outcome::Failed(error),
+        // The panic's text may hold anything: it went to the log, and stays there.
+        Some(Err(_)) | None => internal(format!(
+            "The operation broke off unexpectedly; the worker's log has more on task {}.",
+            dispatch.task_id
+        )),
+    }
+}
+
+#[cfg(test)]
+#[path = "runner_tests.rs"]
+mod tests;

@@ -1,0 +1,189 @@
+//! What the worker serves: tasks from the application, and two checks for whoever supervises it.
+//!
+//! | request | answers |
+//! |---|---|
+//! | `POST /v1/tasks` | 202 queued, 409 has it already, 429 full, 400, 401, 413, 503 stopping |
+//! | `GET /healthz` | 200 while the worker lives |
+//! | `GET /readyz` | 200 while the application answers, else 503 |
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use lance_maintenance_api::{ApiError, ErrorName};
+use lance_maintenance_dispatch::{Dispatch, HEARTBEAT_SECONDS, TASKS_PATH, signature};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::heartbeat::Contact;
+use crate::intake::{Intake, NotTaken};
+use crate::logging::task_span;
+use crate::queue::Refused;
+use crate::time::unix_seconds;
+
+/// The largest body that is read, in bytes.
+pub const MAX_BODY: usize = 1 << 20;
+/// The header that carries the id of a request, which `instance` of an error repeats.
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-oss-request-id");
+
+/// What the handlers need.
+#[derive(Clone, Debug)]
+pub struct Desk {
+    /// Where tasks go.
+    pub intake: Arc<Intake>,
+    /// Whether the application answers.
+    pub contact: Contact,
+    /// What tasks are signed with.
+    pub secret: SecretString,
+}
+
+/// The worker's routes.
+pub fn router(desk: Desk) -> Router {
+    Router::new()
+        .route(TASKS_PATH, post(take_task))
+        .route("/healthz", get(healthy))
+        .route("/readyz", get(ready))
+        .fallback(no_such_operation)
+        .method_not_allowed_fallback(method_not_allowed)
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .with_state(desk)
+}
+
+async fn take_task(
+    State(desk): State<Desk>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<StatusCode, Refusal> {
+    let body = body.map_err(unreadable)?;
+    verify(&desk.secret, &headers, &body)?;
+    let dispatch: Dispatch = serde_json::from_slice(&body)
+        .map_err(|error| ApiError::invalid(format!("The task can't be read: {error}.")))?;
+    let _span = task_span(&dispatch).entered();
+    desk.intake.offer(dispatch).map_err(not_taken)?;
+    tracing::info!("queued");
+    Ok(StatusCode::ACCEPTED)
+}
+
+async fn healthy() -> Response {
+    Json(json!({"status": "alive"})).into_response()
+}
+
+async fn ready(State(desk): State<Desk>) -> Result<Response, Refusal> {
+    if !desk.intake.is_open() {
+        return Err(not_taken(NotTaken::Closed));
+    }
+    if !desk.contact.is_fresh() {
+        return Err(unavailable("The application does not answer the worker's heartbeats.").into());
+    }
+    Ok(Json(json!({"status": "ready", "room": desk.intake.room()})).into_response())
+}
+
+async fn no_such_operation() -> Refusal {
+    ApiError::new(
+        ErrorName::NoSuchOperation,
+        "There is nothing under this path.",
+    )
+    .into()
+}
+
+async fn method_not_allowed() -> Refusal {
+    ApiError::new(
+        ErrorName::MethodNotAllowed,
+        "This path takes another method.",
+    )
+    .into()
+}
+
+fn verify(secret: &SecretString, headers: &HeaderMap, body: &[u8]) -> Result<(), Refusal> {
+    let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    signature::verify(
+        secret.expose_secret(),
+        "POST",
+        TASKS_PATH,
+        header(signature::TIMESTAMP_HEADER),
+        header(signature::SIGNATURE_HEADER),
+        body,
+        unix_seconds(),
+    )
+    .map_err(|error| Refusal {
+        status: StatusCode::UNAUTHORIZED,
+        error: ApiError::new(
+            ErrorName::AccessDenied,
+            format!("Tasks come from the application: {error}."),
+        ),
+        retry_after: None,
+    })
+}
+
+fn unreadable(rejection: BytesRejection) -> ApiError {
+    if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
+        let detail = format!("A task is {MAX_BODY} bytes at most.");
+        ApiError::new(ErrorName::RequestTooLarge, detail)
+    } else {
+        ApiError::invalid("The body can't be read.")
+    }
+}
+
+fn not_taken(why: NotTaken) -> Refusal {
+    match why {
+        NotTaken::Refused(Refused::Duplicate) => ApiError::new(
+            ErrorName::ConcurrentModification,
+            "The worker has this task in hand already.",
+        )
+        .into(),
+        NotTaken::Refused(Refused::Full) => Refusal {
+            status: StatusCode::TOO_MANY_REQUESTS,
+            error: unavailable("As many tasks wait here as may."),
+            retry_after: Some(HEARTBEAT_SECONDS),
+        },
+        NotTaken::Closed => unavailable("The worker is stopping.").into(),
+    }
+}
+
+fn unavailable(detail: &str) -> ApiError {
+    ApiError::new(ErrorName::ServiceUnavailable, detail)
+}
+
+/// A request that is refused, as it is answered.
+struct Refusal {
+    status: StatusCode,
+    error: ApiError,
+    /// In seconds.
+    retry_after: Option<u64>,
+}
+
+impl From<ApiError> for Refusal {
+    fn from(error: ApiError) -> Self {
+        Self {
+            status: StatusCode::from_u16(error.name.status())
+                .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+            error,
+            retry_after: None,
+        }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let request_id = Uuid::new_v4().simple().to_string();
+        let mut response = (self.status, Json(self.error.body(&request_id))).into_response();
+        let headers = response.headers_mut();
+        if let Ok(value) = HeaderValue::from_str(&request_id) {
+            headers.insert(REQUEST_ID, value);
+        }
+        if let Some(seconds) = self.retry_after {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}
+
+#[cfg(test)]
+#[path = "server_tests.rs"]
+mod tests;

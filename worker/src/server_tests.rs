@@ -1,0 +1,158 @@
+use std::future::IntoFuture;
+
+use reqwest::Client;
+use serde_json::Value;
+use tokio::net::TcpListener;
+
+use super::*;
+use crate::testing::{SECRET, dispatch};
+
+struct Worker {
+    url: String,
+    intake: Arc<Intake>,
+    client: Client,
+}
+
+impl Worker {
+    async fn with_room(room: usize) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let intake = Intake::new(room);
+        let router = router(Desk {
+            intake: Arc::clone(&intake),
+            contact: Contact::default(),
+            secret: SECRET.into(),
+        });
+        tokio::spawn(axum::serve(listener, router).into_future());
+        let client = Client::builder().no_proxy().build().unwrap();
+        Self {
+            url,
+            intake,
+            client,
+        }
+    }
+
+    /// Posts a body that was signed with this secret, so many seconds ago.
+    async fn post(&self, body: &[u8], secret: &str, age: u64) -> (u16, HeaderMap, Value) {
+        let time = unix_seconds() - age;
+        let signature = signature::sign(secret, "POST", TASKS_PATH, time, body);
+        let request = self
+            .client
+            .post(format!("{}{TASKS_PATH}", self.url))
+            .header(signature::TIMESTAMP_HEADER, time)
+            .header(signature::SIGNATURE_HEADER, signature)
+            .body(body.to_owned());
+        read(request).await
+    }
+}
+
+async fn read(request: reqwest::RequestBuilder) -> (u16, HeaderMap, Value) {
+    let response = request.send().await.unwrap();
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    let body = response.bytes().await.unwrap();
+    (
+        status,
+        headers,
+        serde_json::from_slice(&body).unwrap_or(Value::Null),
+    )
+}
+
+fn check_envelope(headers: &HeaderMap, body: &Value, error: &str, code: i64) {
+    assert_eq!(body["error"], error);
+    assert_eq!(body["code"], code);
+    assert_eq!(body["instance"], headers[REQUEST_ID].to_str().unwrap());
+    assert!(body["detail"].as_str().is_some_and(|text| !text.is_empty()));
+}
+
+#[tokio::test]
+async fn tasks() {
+    let worker = Worker::with_room(2).await;
+    let task = |number| serde_json::to_vec(&dispatch(number, "/a")).unwrap();
+    let large = vec![b' '; MAX_BODY + 1];
+    let none = ("", 0);
+    let denied = ("AccessDenied", 15);
+    let invalid = ("InvalidInput", 13);
+    let cases = [
+        ("good", task(1), SECRET, 0, 202, none),
+        (
+            "same",
+            task(1),
+            SECRET,
+            0,
+            409,
+            ("ConcurrentModification", 14),
+        ),
+        ("delayed", task(2), SECRET, 290, 202, none),
+        ("full", task(3), SECRET, 0, 429, ("ServiceUnavailable", 17)),
+        (
+            "same when full",
+            task(2),
+            SECRET,
+            0,
+            409,
+            ("ConcurrentModification", 14),
+        ),
+        ("other secret", task(3), "other", 0, 401, denied),
+        ("expired", task(3), SECRET, 310, 401, denied),
+        ("empty", vec![], SECRET, 0, 400, invalid),
+        ("no JSON", b"{".to_vec(), SECRET, 0, 400, invalid),
+        ("no task", b"{}".to_vec(), SECRET, 0, 400, invalid),
+        ("no UTF-8", vec![0xff], SECRET, 0, 400, invalid),
+        ("bad JSON unsigned", b"{".to_vec(), "other", 0, 401, denied),
+        (
+            "large",
+            large.clone(),
+            SECRET,
+            0,
+            413,
+            ("RequestTooLarge", 13),
+        ),
+        (
+            "large unsigned",
+            large,
+            "other",
+            0,
+            413,
+            ("RequestTooLarge", 13),
+        ),
+    ];
+    for (name, body, secret, age, status, (error, code)) in cases {
+        let (seen, headers, body) = worker.post(&body, secret, age).await;
+        assert_eq!(seen, status, "{name}: {body}");
+        if status != 202 {
+            check_envelope(&headers, &body, error, code);
+        }
+        assert_eq!(headers.contains_key("retry-after"), status == 429, "{name}");
+    }
+    worker.intake.close();
+    let (status, headers, body) = worker.post(&task(4), SECRET, 0).await;
+    assert_eq!(status, 503);
+    check_envelope(&headers, &body, "ServiceUnavailable", 17);
+    assert_eq!(worker.intake.in_hand().len(), 2);
+}
+
+#[tokio::test]
+async fn what_is_not_a_signed_task() {
+    let worker = Worker::with_room(1).await;
+    let cases = [
+        ("POST", TASKS_PATH, 401, "AccessDenied"),
+        ("GET", TASKS_PATH, 405, "MethodNotAllowed"),
+        ("POST", "/healthz", 405, "MethodNotAllowed"),
+        ("GET", "/", 404, "NoSuchOperation"),
+        ("POST", "/v1/tasks/", 404, "NoSuchOperation"),
+        // No heartbeat has been answered yet.
+        ("GET", "/readyz", 503, "ServiceUnavailable"),
+    ];
+    for (method, path, status, error) in cases {
+        let method = method.parse().unwrap();
+        let request = worker
+            .client
+            .request(method, format!("{}{path}", worker.url));
+        let (seen, headers, body) = read(request).await;
+        assert_eq!(seen, status, "{path}");
+        let code = body["code"].as_i64().unwrap();
+        check_envelope(&headers, &body, error, code);
+    }
+    let request = worker.client.get(format!("{}/healthz", worker.url));
+    assert_eq!(read(request).await.0, 200);
+}

@@ -1,0 +1,158 @@
+//! The whole worker: server, runner and heartbeat around one intake.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::application::{Application, Patience};
+use crate::config::Config;
+use crate::execute::{Execute, LanceExecutor};
+use crate::heartbeat::{self, Contact};
+use crate::intake::Intake;
+use crate::runner::Runner;
+use crate::server::{self, Desk};
+
+/// Why a worker does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The address is taken or not this machine's.
+    #[error("can't listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The HTTP client can't be set up.
+    #[error("can't set up the HTTP client: {0}")]
+    Client(#[from] reqwest::Error),
+}
+
+/// A worker that runs.
+#[derive(Debug)]
+pub struct Service {
+    address: SocketAddr,
+    worker_id: String,
+    grace: Duration,
+    intake: Arc<Intake>,
+    stop_server: oneshot::Sender<()>,
+    server: JoinHandle<io::Result<()>>,
+    runner: JoinHandle<()>,
+    heartbeat: JoinHandle<()>,
+}
+
+impl Service {
+    /// Starts a worker that runs Lance on the runtime `operations`.
+    pub async fn start(config: Config, operations: Handle) -> Result<Self, StartError> {
+        let executor = Arc::new(LanceExecutor {
+            storage: config.storage.clone(),
+            limits: config.limits.operation(),
+        });
+        Self::start_with(config, executor, operations).await
+    }
+
+    /// Starts a worker that does its work with `executor`.
+    pub async fn start_with(
+        config: Config,
+        executor: Arc<dyn Execute>,
+        operations: Handle,
+    ) -> Result<Self, StartError> {
+        let listen = |source| StartError::Listen {
+            address: config.listen,
+            source,
+        };
+        let listener = TcpListener::bind(config.listen).await.map_err(listen)?;
+        let address = listener.local_addr().map_err(listen)?;
+        let worker_id = config
+            .worker_id
+            .unwrap_or_else(|| default_worker_id(address));
+        let application = Application::new(
+            config.application_url,
+            config.secret.clone(),
+            worker_id.clone(),
+            Patience::default(),
+        )?;
+        let intake = Intake::new(config.limits.max_queued_tasks.get());
+        let contact = Contact::default();
+        let router = server::router(Desk {
+            intake: Arc::clone(&intake),
+            contact: contact.clone(),
+            secret: config.secret,
+        });
+        let (stop_server, stopped) = oneshot::channel();
+        let serving = axum::serve(listener, router).with_graceful_shutdown(async {
+            // Told to stop, or dropped: both mean to stop.
+            let _ = stopped.await;
+        });
+        let runner = Runner {
+            intake: Arc::clone(&intake),
+            application: application.clone(),
+            executor,
+            operations,
+            max_concurrent: config.limits.max_concurrent_tasks.get(),
+            task_timeout: config.limits.task_timeout,
+        };
+        Ok(Self {
+            address,
+            worker_id,
+            grace: config.shutdown_grace,
+            stop_server,
+            server: tokio::spawn(serving.into_future()),
+            runner: tokio::spawn(runner.run()),
+            heartbeat: tokio::spawn(heartbeat::run(application, Arc::clone(&intake), contact)),
+            intake,
+        })
+    }
+
+    /// Where the worker listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The worker's name.
+    pub fn worker_id(&self) -> &str {
+        &self.worker_id
+    }
+
+    /// Refuses new tasks, gives those that run the time to end, and stops. Heartbeats go on in the
+    /// meantime, so that nobody takes up what still runs here; what is left then is taken up when
+    /// this worker starts again, or by another one after the lease.
+    pub async fn stop(mut self) {
+        self.intake.close();
+        if timeout(self.grace, &mut self.runner).await.is_err() {
+            tracing::warn!("tasks that still run are left to the next worker");
+            self.runner.abort();
+            // Aborted, it ends; only then are its operations told to stop.
+            let _ = self.runner.await;
+        }
+        self.heartbeat.abort();
+        // A receiver that is gone says that the server has ended already.
+        let _ = self.stop_server.send(());
+        // A client that keeps its connection busy is not waited for.
+        if timeout(Duration::from_secs(1), &mut self.server)
+            .await
+            .is_err()
+        {
+            self.server.abort();
+        }
+    }
+}
+
+/// The host's name and the port: two workers of one host differ by their ports.
+fn default_worker_id(address: SocketAddr) -> String {
+    let host = hostname::get()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_else(|_| "worker".to_owned());
+    format!("{host}-{}", address.port())
+}
+
+#[cfg(test)]
+#[path = "service_tests.rs"]
+mod tests;
