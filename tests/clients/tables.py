@@ -55,7 +55,7 @@ def rows(start: int, stop: int) -> pa.Table:
         "id": pa.array(ids, pa.int64()),
         "digit": pa.array(labels[ids % IMAGES], pa.int64()),
         "ink": pa.array(picked.mean(axis=1), pa.float64()),
-        "review": pa.array([reviews[n] for n in numbers]),
+        "review": pa.array([reviews[n] for n in numbers], pa.string()),
         "words": pa.array([words[n] for n in numbers], pa.list_(pa.string())),
         "vector": pa.FixedSizeListArray.from_arrays(pa.array(picked.ravel()), DIMENSION),
         "bits": pa.FixedSizeListArray.from_arrays(pa.array(np.packbits(picked > 8, axis=1).ravel()), 8),

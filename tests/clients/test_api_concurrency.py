@@ -130,8 +130,8 @@ def test_pages_while_others_submit_and_delete(service):
 
 TABLES = 4
 THREADS = 16
-TURNS = 60
-SECONDS = 12
+TURNS = 30
+SECONDS = 10
 
 
 def test_many_at_a_time_and_none_is_lost(start):

@@ -109,6 +109,14 @@ def test_files_have_a_limit(client):
     # The limit is a soft one: the writer holds up to 8 MiB of a column before they count.
     assert count == 3 and max(sizes) < limit + (8 << 20), sizes
     assert lance.dataset(location).to_table().sort_by("id") == rows
+    # Files that are full have fewer rows than the target, and are left alone all the same.
+    version = tables.shape(location).version
+    for body in [{"max_bytes_per_file": limit}, {"max_bytes_per_file": 1}]:
+        assert client.complete(table, "compact", body) == NOTHING | {"version": version}
+    # Without the limit they become one, and so do small files with any limit.
+    assert client.complete(table, "compact", {})["fragments_added"] == 1
+    tables.append_in_parts(location, rows.slice(0, 20), 10)
+    assert client.complete(table, "compact", {"max_bytes_per_file": 1 << 40})["fragments_removed"] == 3
 
 
 @pytest.mark.parametrize("stable_row_ids", [False, True])

@@ -104,6 +104,32 @@ def test_segments_stay_few(client, indexed):
     assert tables.unreferenced(location) == set()
 
 
+def test_segments_that_another_tool_trained_apart(client):
+    table, location = client.new_table()
+    tables.append_in_parts(location, tables.rows(0, 900), 300)
+    apart = lance.dataset(location)
+    made = [
+        apart.create_index_uncommitted(
+            "vector", "IVF_FLAT", name="vector_idx", num_partitions=2, fragment_ids=[fragment]
+        )
+        for fragment in range(3)
+    ]
+    apart.commit_existing_index_segments("vector_idx", "vector", made)
+    assert segments(location, "vector_idx") == 3
+    # Their partitions differ, so they can't be merged: who asks for it learns why.
+    error = client.fail(table, "optimize_indices", {"num_indices_to_merge": 2})
+    assert (error["error"], error["code"]) == ("InvalidInput", 13)
+    assert "do not share IVF centroids" in error["detail"]
+
+    for start in range(900, 1700, 100):
+        tables.append(location, tables.rows(start, start + 100))
+        client.complete(table, "optimize_indices", {})
+        assert segments(location, "vector_idx") <= 4
+        assert tables.unindexed(location, "vector_idx") == 0
+    nearest = {"column": "vector", "q": tables.images()[0][1600], "k": 1, "nprobes": 99}
+    assert tables.ids(location, nearest=nearest) == [1600]
+
+
 def test_a_table_without_indices(client):
     table, location = client.new_table()
     tables.append(location, tables.rows(0, 10))

@@ -3,7 +3,7 @@
 import http.client
 import json
 from datetime import datetime, timedelta, timezone
-from urllib.parse import quote, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
@@ -27,7 +27,7 @@ class Answer:
 
 
 class Signer(SigV4Auth):
-    """botocore's, with a clock to set, and with the path signed as it is sent."""
+    """botocore's, with a clock to set, the path as it is sent, and the query in canonical form."""
 
     def __init__(self, credentials, service, region, minutes=0.0):
         super().__init__(credentials, service, region)
@@ -40,6 +40,12 @@ class Signer(SigV4Auth):
 
     def _normalize_url_path(self, path):
         return quote(path, safe="/~")
+
+    def canonical_query_string(self, request):
+        query = urlsplit(request.url).query
+        pairs = parse_qsl(query, keep_blank_values=True, encoding="latin-1")
+        encode = lambda text: quote(text.encode("latin-1"), safe="~")
+        return "&".join(sorted(f"{encode(name)}={encode(value)}" for name, value in pairs))
 
 
 def signed(

@@ -143,8 +143,5 @@ pub fn rows(ids: Range<i64>) -> anyhow::Result<RecordBatch> {
         .map(|(name, array)| Field::new(*name, array.data_type().clone(), true))
         .collect();
     let arrays = columns.into_iter().map(|(_, array)| array).collect();
-    Ok(RecordBatch::try_new(
-        Arc::new(Schema::new(fields)),
-        arrays,
-    )?)
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)?)
 }

@@ -321,7 +321,8 @@ impl Table {
 
     /// A task's info.
     pub async fn task(&self, task_id: &str) -> anyhow::Result<Value> {
-        let call = Call::get(self.path(&format!("tasks/{task_id}"))).header(PROGRESS_HEADER, "true");
+        let call =
+            Call::get(self.path(&format!("tasks/{task_id}"))).header(PROGRESS_HEADER, "true");
         let answer = self.client.call(call).await?.success()?;
         Ok(answer["task_info"].clone())
     }

@@ -123,6 +123,15 @@ impl Server {
     }
 }
 
+/// Sends a signal, such as `KILL`, to a process.
+pub fn signal(name: &str, process: u32) -> anyhow::Result<()> {
+    let status = Command::new("sh")
+        .args(["-c", &format!("kill -{name} {process}")])
+        .status()?;
+    anyhow::ensure!(status.success(), "can't send {name} to {process}");
+    Ok(())
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         drop(self.up.stdin.take());

@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -24,13 +24,13 @@ use serde::{Deserialize, Serialize};
 /// The bucket that tables are in where nothing else is said.
 const BUCKET: &str = "lance";
 
-/// What `up` sets itself, with the place to change it.
+/// What `up` sets itself, and what from.
 const OWN_VARIABLES: [(&str, &str); 5] = [
     ("credentials", "credentials.json"),
     ("region", "credentials.json"),
     ("internal_secret", "secrets.json"),
     ("worker_secret", "secrets.json"),
-    ("worker_url", "no file: it is the worker that up starts"),
+    ("worker_url", "the port of the worker it starts"),
 ];
 
 /// Who may call the application, in the form that clients read.
@@ -149,6 +149,17 @@ impl Data {
         write().with_context(|| format!("can't write {}", path.display()))
     }
 
+    /// Removes a file, if it is there.
+    pub fn remove(&self, name: &str) -> anyhow::Result<()> {
+        let path = self.path(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("can't remove {}", path.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The application's variables: those that `up` sets, with the caller's on top.
     pub fn variables(
         &self,
@@ -175,8 +186,8 @@ impl Data {
         .map(|(name, value)| (name.to_owned(), value))
         .into();
         for (name, value) in given {
-            if let Some((_, place)) = OWN_VARIABLES.iter().find(|(own, _)| own == name) {
-                bail!("--variable {name}: up sets it itself, from {place}");
+            if let Some((_, source)) = OWN_VARIABLES.iter().find(|(own, _)| own == name) {
+                bail!("--variable {name}: up sets it itself, from {source}");
             }
             variables.insert(name.clone(), value.clone());
         }
@@ -273,6 +284,10 @@ mod tests {
             assert_eq!(fs::read_to_string(data.path("up.json")).unwrap(), text);
         }
         assert!(!data.path("up.new").exists());
+        for _ in 0..2 {
+            data.remove("up.json").unwrap();
+            assert!(!data.path("up.json").exists());
+        }
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! The application and one worker, running.
 
-use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -33,13 +32,13 @@ impl Place {
     /// one.
     pub fn take(data: Data, listen: SocketAddr) -> anyhow::Result<Self> {
         let logs = data.path("logs");
-        let folder = || format!("can't run in {}", data.path("").display());
         let begin = |name: &str| Log::begin(logs.join(format!("{name}.log")));
-        let application_log = begin(HOST_PACKAGE).with_context(folder)?;
-        let worker_log = begin(WORKER).with_context(folder)?;
+        let (application_log, worker_log) = (begin(HOST_PACKAGE)?, begin(WORKER)?);
         let listener = TcpListener::bind(listen).with_context(|| {
             format!("can't listen on {listen}; choose another with --listen ADDRESS:PORT")
         })?;
+        // One that a crash left tells of what runs no more.
+        data.remove(UP)?;
         Ok(Self {
             data,
             listener,
@@ -168,8 +167,9 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // What runs is about to run no more; one that stays says nothing worse than a crash would.
-        let _ = fs::remove_file(self.data.path(UP));
+        if let Err(error) = self.data.remove(UP) {
+            eprintln!("{error:#}");
+        }
     }
 }
 

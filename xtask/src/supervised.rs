@@ -46,7 +46,10 @@ impl Log {
             .with_context(|| path.display().to_string())?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => bail!("another up is running on this folder"),
+            Err(TryLockError::WouldBlock) => bail!(
+                "another up is running, or stopping, on this folder: it writes {}",
+                path.display()
+            ),
             Err(TryLockError::Error(error)) => {
                 return Err(error).with_context(|| path.display().to_string());
             }

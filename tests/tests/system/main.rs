@@ -1,1 +1,25 @@
-//! x
+//! The whole system over HTTP: what it accepts and refuses, and what it does to real tables.
+
+// What is true of the API, on any table.
+mod bodies;
+mod catalog;
+mod hosts;
+mod identifiers;
+mod isolation;
+mod listing;
+mod quota;
+mod requests;
+mod signatures;
+mod states;
+
+// What the tasks do to a table.
+mod cleanup;
+mod compaction;
+mod failures;
+mod indices;
+mod optimizing;
+
+// What survives when a part does not.
+mod recovery;
+
+mod support;

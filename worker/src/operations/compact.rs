@@ -36,6 +36,11 @@ use super::meter::{Meter, REWRITING, Work};
 use super::redact::Redactor;
 use super::{Operation, OperationContext, table, to_result, unreadable};
 
+/// Where Lance's writer begins another file if nothing else is said.
+const MAX_BYTES_PER_FILE: usize = 90 << 30;
+/// What Lance's writer holds of a column before it counts, so that no limit below has an effect.
+const WRITER_BUFFER: u64 = 8 << 20;
+
 impl Operation for CompactParams {
     async fn run(&self, ctx: &OperationContext) -> Result<Value, TaskError> {
         let redactor = Redactor::new(ctx);
@@ -107,6 +112,12 @@ impl Compaction {
                 );
             }
         };
+        let options = &plan.options;
+        if !(options.materialize_deletions && options.materialize_deletions_threshold < 0.0) {
+            let max_bytes = options.max_bytes_per_file.unwrap_or(MAX_BYTES_PER_FILE);
+            plan.tasks
+                .retain(|task| is_gain(&task.fragments, max_bytes as u64));
+        }
         if plan.options.batch_size.is_none() {
             plan.options.batch_size = batch_size(&plan);
         }
@@ -235,6 +246,21 @@ fn threshold(given: f64) -> f32 {
 /// Parameters are not negative; one that is too large for the machine is as good as its largest.
 fn to_usize(value: i64) -> usize {
     usize::try_from(value).unwrap_or(if value < 0 { 0 } else { usize::MAX })
+}
+
+/// Whether rewriting the fragments leaves fewer. Lance plans by rows alone: files that are as large
+/// as they may be, with fewer rows than the target, it would rewrite every time.
+fn is_gain(fragments: &[Fragment], max_bytes: u64) -> bool {
+    let is_whole =
+        |fragment: &Fragment| fragment.deletion_file.is_none() && fragment.files.len() == 1;
+    // A single one is planned for something else that is wrong with it.
+    if fragments.len() == 1 || !fragments.iter().all(is_whole) {
+        return true;
+    }
+    let files = Work::of(fragments)
+        .bytes
+        .div_ceil(max_bytes.max(WRITER_BUFFER));
+    files < fragments.len() as u64
 }
 
 /// Rows to read at a time where they are so wide that Lance's own number would hold too much in

@@ -33,6 +33,8 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use lance_maintenance_api::params::TaskParams;
 use lance_maintenance_api::{ErrorName, TaskError};
 use serde_json::Value;
@@ -91,13 +93,16 @@ pub trait Operation {
 /// Dropping the future stops the operation. A panic is the caller's to catch: the runner polls this
 /// in a task of its own, and knows by that task's end that nothing works on the table any more.
 pub async fn run(params: &TaskParams, ctx: &OperationContext) -> Result<Value, TaskError> {
-    match params {
-        TaskParams::Compact(params) => params.run(ctx).await,
-        TaskParams::ScalarIndex(params) => params.run(ctx).await,
-        TaskParams::VectorIndex(params) => params.run(ctx).await,
-        TaskParams::OptimizeIndices(params) => params.run(ctx).await,
-        TaskParams::Cleanup(params) => params.run(ctx).await,
-    }
+    // Boxed and of one type: futures of the library are nested so deeply that the compiler gives up
+    // on what holds them.
+    let operation: BoxFuture<'_, Result<Value, TaskError>> = match params {
+        TaskParams::Compact(params) => params.run(ctx).boxed(),
+        TaskParams::ScalarIndex(params) => params.run(ctx).boxed(),
+        TaskParams::VectorIndex(params) => params.run(ctx).boxed(),
+        TaskParams::OptimizeIndices(params) => params.run(ctx).boxed(),
+        TaskParams::Cleanup(params) => params.run(ctx).boxed(),
+    };
+    operation.await
 }
 
 /// A result as it is reported.

@@ -7,10 +7,12 @@
 //! as all that is merged into it so far, so that a row is rewritten a few times in its life and not
 //! by every task; and at most [`MOST_SEGMENTS`] stay. An index on values or texts always takes its newest
 //! segment in, which is what Lance does too.
+//!
+//! Segments of an index on vectors can be merged only if they share their partitions. So partitions
+//! are split and joined only where one segment is left in the end. Other tools may have done
+//! otherwise: then we add a segment, or where there are enough, build the index anew.
 
-use lance::index::optimize::{
-    IndexSegmentResult, OptimizeIndicesPlan, commit_optimize_indices, plan_optimize_indices,
-};
+use lance::index::optimize::{IndexSegmentResult, commit_optimize_indices, plan_optimize_indices};
 use lance::{Dataset, Error};
 use lance_index::optimize::OptimizeOptions;
 use lance_maintenance_api::TaskError;
@@ -156,34 +158,51 @@ async fn optimize_index(
     let sizes = Sizes::of(dataset, segments).await?;
     let is_vector = segments.iter().any(|segment| is_vector(segment));
     let merge = match (params.retrain, params.num_indices_to_merge) {
-        (true, _) => Merge::Lance,
+        (true, _) if is_vector => Merge::Retrain,
+        // There is nothing to train: one segment is what is left to ask for.
+        (true, _) => asked_for(i64::MAX, &sizes),
         (false, Some(asked)) => asked_for(asked, &sizes),
         (false, None) => choose(&sizes, is_vector),
     };
+    let rebalance = is_vector
+        && params.num_indices_to_merge.is_none()
+        && merge == Merge::Newest(segments.len());
+    let build = |merge| build(merge, rebalance, dataset, name, ctx, uncommitted);
+    match build(merge).await {
+        Err(Error::Index { .. }) if is_vector && is_chosen(params) => {
+            build(instead_of_merging(&sizes)).await
+        }
+        built => built,
+    }
+}
+
+fn is_chosen(params: &OptimizeIndicesParams) -> bool {
+    !params.retrain && params.num_indices_to_merge.is_none()
+}
+
+async fn build(
+    merge: Merge,
+    rebalance: bool,
+    dataset: &Dataset,
+    name: &str,
+    ctx: &OperationContext,
+    uncommitted: &Uncommitted,
+) -> Result<Vec<IndexSegmentResult>, Error> {
     let mut options = OptimizeOptions::default()
         .index_names(vec![name.to_owned()])
         .transaction_properties(task_properties(ctx));
-    options.retrain = params.retrain;
     match merge {
         Merge::Nothing => return Ok(Vec::new()),
         Merge::Lance => {}
+        Merge::Retrain => options.retrain = true,
         Merge::Newest(segments) => {
             options = options.num_indices_to_merge(Some(segments));
-            // So that partitions that have grown too large are split, as they are by default.
-            if is_vector && segments > 0 && params.num_indices_to_merge.is_none() {
+            if rebalance && segments > 0 {
                 options = options.with_partition_rebalancing();
             }
         }
     }
     let plan = plan_optimize_indices(dataset, &options).await?;
-    build(&plan, dataset, uncommitted).await
-}
-
-async fn build(
-    plan: &OptimizeIndicesPlan,
-    dataset: &Dataset,
-    uncommitted: &Uncommitted,
-) -> Result<Vec<IndexSegmentResult>, Error> {
     let mut built = Vec::with_capacity(plan.tasks.len());
     for task in &plan.tasks {
         let result = task.execute(dataset).await?;
@@ -243,6 +262,8 @@ enum Merge {
     Nothing,
     /// What Lance does without a number.
     Lance,
+    /// All, into one that is built anew.
+    Retrain,
     /// So many of the newest.
     Newest(usize),
 }
@@ -276,9 +297,20 @@ fn choose(sizes: &Sizes, is_vector: bool) -> Merge {
         rows += segment;
     }
     match merged {
+        // Split partitions would keep one of several segments from ever being merged.
+        0 | 1 if !sizes.has_unindexed && is_vector && count > 1 => Merge::Nothing,
         // Lance may still want to split a partition; if not, it writes nothing.
         0 | 1 if !sizes.has_unindexed => Merge::Lance,
         merged => Merge::Newest(merged),
+    }
+}
+
+/// What is left to do with segments on vectors that can't be merged.
+fn instead_of_merging(sizes: &Sizes) -> Merge {
+    match sizes.segments.len() {
+        few if few < MOST_SEGMENTS && sizes.has_unindexed => Merge::Newest(0),
+        few if few <= MOST_SEGMENTS && !sizes.has_unindexed => Merge::Nothing,
+        _ => Merge::Retrain,
     }
 }
 
@@ -316,7 +348,7 @@ mod tests {
             (sizes(&[1000, 1], 1), false, Merge::Newest(1)),
             // Nothing is new.
             (sizes(&[1000], 0), true, Merge::Lance),
-            (sizes(&[1000, 100], 0), true, Merge::Lance),
+            (sizes(&[1000, 100], 0), true, Merge::Nothing),
             (sizes(&[1000, 900], 0), true, Merge::Newest(2)),
             (sizes(&[], 0), true, Merge::Lance),
         ];
@@ -341,6 +373,18 @@ mod tests {
         }
         // Merging everything each time would write a hundred times as much.
         assert!(written < 20_000_000, "{written}");
+    }
+
+    #[test]
+    fn what_is_done_where_nothing_can_be_merged() {
+        for (sizes, merge) in [
+            (sizes(&[10, 10, 10], 5), Merge::Newest(0)),
+            (sizes(&[10, 10, 10, 10], 5), Merge::Retrain),
+            (sizes(&[10, 10, 10, 10], 0), Merge::Nothing),
+            (sizes(&[10, 10, 10, 10, 10], 0), Merge::Retrain),
+        ] {
+            assert_eq!(instead_of_merging(&sizes), merge, "{sizes:?}");
+        }
     }
 
     #[test]

@@ -21,13 +21,29 @@ const NAMES_SHOWN: usize = 50;
 /// Nothing is written either way.
 pub async fn open(ctx: &OperationContext) -> Result<Dataset, TaskError> {
     match builder(ctx).load().await {
-        Ok(dataset) => Ok(dataset),
+        Ok(dataset) => whole(dataset),
         Err(Error::DatasetNotFound { .. }) => Err(not_a_table(ctx).await),
         Err(error) => Err(unreadable_version(to_task_error(
             &error,
             &Redactor::new(ctx),
         ))),
     }
+}
+
+/// Lance takes a manifest full of zeros, such as a crash of a machine may leave, for version 0 of an
+/// empty table, and a cleanup would remove everything.
+fn whole(dataset: Dataset) -> Result<Dataset, TaskError> {
+    let (found, named) = (dataset.version_id(), dataset.manifest_location().version);
+    if found == named {
+        return Ok(dataset);
+    }
+    Err(TaskError::new(
+        ErrorName::InvalidTableState,
+        format!(
+            "The table's newest version can't be read: the manifest of version {named} says that \
+             it is of version {found}."
+        ),
+    ))
 }
 
 /// What fails while a table is opened, and is not known to be something else, is its manifest.

@@ -91,6 +91,10 @@ impl VectorSpec<'_> {
     }
 }
 
+/// Training that has not settled by then goes round in circles (seen with more partitions than
+/// different vectors), for as many rounds as it is given.
+const MOST_TRAINING_ROUNDS: usize = 1000;
+
 fn lance_params(params: &VectorIndexParams, rows: usize) -> Result<LanceParams, TaskError> {
     let distance = match params.metric_type {
         MetricType::L2 => DistanceType::L2,
@@ -109,7 +113,8 @@ fn lance_params(params: &VectorIndexParams, rows: usize) -> Result<LanceParams, 
     };
     // More than all rows can't be looked at.
     let sample_rate = number("sample_rate", Some(params.sample_rate))?.min(rows.max(256));
-    let iterations = number("max_iterations", Some(params.max_iterations))?.min(u32::MAX as usize);
+    let iterations =
+        number("max_iterations", Some(params.max_iterations))?.min(MOST_TRAINING_ROUNDS);
     let ivf = IvfBuildParams {
         num_partitions: positive(params.num_partitions),
         target_partition_size: positive(params.target_partition_size),
