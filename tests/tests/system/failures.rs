@@ -30,6 +30,12 @@ async fn what_does_not_fit_the_table() {
         ),
         (
             vector,
+            json!({"column": "vector", "index_type": "IVF_RQ"}),
+            INVALID_INPUT,
+            "multiple of 8",
+        ),
+        (
+            vector,
             json!({"column": "nope"}),
             COLUMN_NOT_FOUND,
             "'nope'",
@@ -172,7 +178,9 @@ async fn a_data_file_that_can_not_be_read() {
             .complete("create_scalar_index", json!({"column": "id"}))
             .await
             .unwrap();
-        busy_table::append(&table.location, 400..450).await.unwrap();
+        // Two, so that a compaction has something to merge them with.
+        busy_table::append(&table.location, 400..425).await.unwrap();
+        busy_table::append(&table.location, 425..450).await.unwrap();
         let dataset = Dataset::open(&table.location).await.unwrap();
         // The newest, which an index that is brought up to date has to read too.
         let file = dataset.fragments().last().unwrap().files[0].path.clone();

@@ -128,7 +128,6 @@ async fn vector_types() {
             json!({"num_sub_vectors": 4, "num_bits": 4}),
         ),
         ("IVF_SQ", "l2", json!({})),
-        ("IVF_RQ", "l2", json!({"num_bits": 5})),
         (
             "IVF_HNSW_FLAT",
             "l2",

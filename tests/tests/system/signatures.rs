@@ -163,7 +163,7 @@ async fn who_signed_and_when() {
             "no region",
             changed(|who| who.region.clear()),
             0,
-            Some(DOES_NOT_MATCH),
+            Some(ACCESS_DENIED),
         ),
     ];
     for (case, caller, seconds, refusal) in cases {

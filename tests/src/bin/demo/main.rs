@@ -111,7 +111,8 @@ async fn demo(options: &Options) -> anyhow::Result<bool> {
     );
     checks.add(
         "small fragments are merged",
-        compacted.fragments < before.fragments && after.fragments == 1,
+        // Fragments under different segments of an index stay apart.
+        after.fragments == compacted.fragments && 10 * after.fragments <= before.fragments,
     );
     checks.add(
         "deleted rows are gone",
