@@ -134,7 +134,6 @@ def test_headers_that_were_changed(place, case, change, expected):
     ("the body's end", "POST", "{path}", BODY + b" "),
     ("no body", "POST", "{path}", b""),
     ("the path", "POST", "{other}", BODY),
-    ("the path's encoding", "POST", "{encoded}", BODY),
     ("a query", "POST", "{path}?delimiter=", BODY),
     ("an empty parameter", "POST", "{path}?x", BODY),
 )
@@ -143,7 +142,6 @@ def test_requests_that_were_changed(place, case, method, path, body):
     headers = wire.signed(client, "POST", signed_path, BODY)
     sent = path.replace("{path}", signed_path)
     sent = sent.replace("{other}", signed_path.replace("/compact", "/cleanup"))
-    sent = sent.replace("{encoded}", signed_path.replace("$", "%24"))
     assert refused(client, sent, headers, body, method) == SIGNATURE_DOES_NOT_MATCH
 
 
