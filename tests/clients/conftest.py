@@ -1,3 +1,5 @@
+import shutil
+
 import pytest
 
 from service import Service
@@ -17,12 +19,15 @@ def client(service):
 
 
 @pytest.fixture(scope="session")
-def start(tmp_path_factory):
+def start(tmp_path_factory, service):
     """Starts services of a test's own; they end with the session."""
     started = []
 
     def start_one(**variables):
-        running = Service(tmp_path_factory.mktemp("up"), variables).start()
+        folder = tmp_path_factory.mktemp("up")
+        # Compiling the components anew would take seconds.
+        shutil.copytree(service.folder / "state/compiled", folder / "state/compiled")
+        running = Service(folder, variables).start()
         started.append(running)
         return running
 

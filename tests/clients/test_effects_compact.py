@@ -100,7 +100,7 @@ def test_files_have_a_limit(client):
     table, location = client.new_table()
     values = np.random.default_rng(1).bytes(40_000_000)
     for start in range(0, 1000, 100):
-        part = [values[row * 40_000 :][:40_000] for row in range(start, start + 100)]
+        part = [values[row * 40_000 : (row + 1) * 40_000] for row in range(start, start + 100)]
         tables.append(location, pa.table({"id": range(start, start + 100), "value": part}))
     rows, limit = lance.dataset(location).to_table(), 10 << 20
     client.complete(table, "compact", {"max_bytes_per_file": limit})

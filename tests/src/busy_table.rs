@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use arrow_array::builder::{ListBuilder, StringBuilder};
-use arrow_array::types::Float32Type;
+use arrow_array::types::{Float32Type, UInt8Type};
 use arrow_array::{
     ArrayRef, FixedSizeListArray, Float64Array, Int32Array, Int64Array, RecordBatch,
     RecordBatchIterator, StringArray,
@@ -15,7 +15,7 @@ use arrow_schema::{Field, Schema};
 use lance::Dataset;
 use lance::dataset::{UpdateBuilder, WriteMode, WriteParams};
 
-use crate::wine::{DIMENSION, FEATURES, wine, wines};
+use crate::wine::{BYTES, DIMENSION, FEATURES, wine, wines};
 
 /// How a table comes to be: appends of so many rows, with a delete and an update now and then.
 #[derive(Clone, Debug)]
@@ -108,7 +108,7 @@ pub async fn update(uri: &str, condition: &str) -> anyhow::Result<()> {
 }
 
 /// The rows with these ids: `id`, `quality`, the measurements, `review` (a text), `tags` (a list of
-/// words) and `vector`.
+/// words), `vector` and `bits`.
 pub fn rows(ids: Range<i64>) -> anyhow::Result<RecordBatch> {
     let ids: Vec<i64> = ids.collect();
     let wines = || ids.iter().map(|id| wine(*id));
@@ -119,6 +119,10 @@ pub fn rows(ids: Range<i64>) -> anyhow::Result<RecordBatch> {
     let vector = FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>(
         wines().map(|wine| Some(wine.vector.map(Some))),
         DIMENSION as i32,
+    );
+    let bits = FixedSizeListArray::from_iter_primitive::<UInt8Type, _, _>(
+        wines().map(|wine| Some(wine.bits.map(Some))),
+        BYTES as i32,
     );
     let mut columns: Vec<(&str, ArrayRef)> = vec![
         ("id", Arc::new(Int64Array::from(ids.clone()))),
@@ -137,6 +141,7 @@ pub fn rows(ids: Range<i64>) -> anyhow::Result<RecordBatch> {
     columns.push(("review", Arc::new(reviews)));
     columns.push(("tags", Arc::new(tags.finish())));
     columns.push(("vector", Arc::new(vector)));
+    columns.push(("bits", Arc::new(bits)));
 
     let fields: Vec<Field> = columns
         .iter()

@@ -2,9 +2,10 @@
 
 use std::hash::{DefaultHasher, Hasher};
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Context;
-use arrow_array::{ArrayRef, Float32Array};
+use arrow_array::{ArrayRef, Float32Array, UInt8Array};
 use arrow_row::{RowConverter, SortField};
 use futures::TryStreamExt;
 use lance::Dataset;
@@ -12,6 +13,8 @@ use lance::index::DatasetIndexExt;
 use lance_index::is_system_index;
 use lance_index::scalar::FullTextSearchQuery;
 use serde::Deserialize;
+
+use crate::wine::Wine;
 
 /// A table at its newest version.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -194,11 +197,14 @@ pub async fn text_search(uri: &str, words: &str) -> anyhow::Result<(String, usiz
     Ok((plan, scanner.try_into_batch().await?.num_rows()))
 }
 
-/// The plan of a search for the five nearest vectors in the column `vector`.
-pub async fn nearest_plan(uri: &str, vector: &[f32]) -> anyhow::Result<String> {
+/// The plan of a search for the five wines nearest to one, by the column `vector` or `bits`.
+pub async fn nearest_plan(uri: &str, column: &str, wine: &Wine) -> anyhow::Result<String> {
     let dataset = Dataset::open(uri).await?;
-    let key = Float32Array::from(vector.to_vec());
+    let key: ArrayRef = match column {
+        "bits" => Arc::new(UInt8Array::from_iter_values(wine.bits)),
+        _ => Arc::new(Float32Array::from_iter_values(wine.vector)),
+    };
     let mut scanner = dataset.scan();
-    scanner.project(&["id"])?.nearest("vector", &key, 5)?;
+    scanner.project(&["id"])?.nearest(column, key.as_ref(), 5)?;
     Ok(scanner.explain_plan(true).await?)
 }

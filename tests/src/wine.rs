@@ -18,9 +18,18 @@ pub const FEATURES: [&str; 11] = [
     "alcohol",
 ];
 
-/// Length of a wine's vector: its measurements and its mark, each in standard deviations from the
-/// mean over all wines.
-pub const DIMENSION: usize = FEATURES.len() + 1;
+/// What is divided by what, as indices of [`FEATURES`]: tasters look at these too.
+const RATIOS: [(usize, usize); 4] = [(5, 6), (1, 0), (3, 10), (9, 4)];
+
+/// Length of a wine's vector: its measurements, its mark and four ratios of measurements, each in
+/// standard deviations from the mean over all wines.
+pub const DIMENSION: usize = FEATURES.len() + 1 + RATIOS.len();
+
+/// Where a score is cut into bits.
+const LEVELS: [f64; 4] = [-1.0, -0.3, 0.3, 1.0];
+
+/// Bytes of a wine's bits: one bit for each of the vector's values and each level.
+pub const BYTES: usize = DIMENSION * LEVELS.len() / 8;
 
 /// A wine.
 #[derive(Clone, Debug)]
@@ -29,8 +38,10 @@ pub struct Wine {
     pub features: [f64; FEATURES.len()],
     /// The mark that tasters gave.
     pub quality: i32,
-    /// Measurements and mark, standardised.
+    /// Measurements, mark and ratios, standardised.
     pub vector: [f32; DIMENSION],
+    /// The vector in bits: wines that differ in few of them are much alike.
+    pub bits: [u8; BYTES],
     /// What stands out: `high_alcohol`, `low_ph` and the like, and always the mark.
     pub tags: Vec<String>,
     /// The same in words.
@@ -59,6 +70,8 @@ fn read() -> Vec<Wine> {
         .map(|column| column.to_vec())
         .chain([data.targets.iter().map(|mark| *mark as f64).collect()])
         .collect();
+    let ratios = RATIOS.map(|(above, below)| ratio(&columns[above], &columns[below]));
+    let columns = [columns, ratios.to_vec()].concat();
     let standardised: Vec<Vec<f64>> = columns.iter().map(|column| standardise(column)).collect();
     (0..data.targets.len())
         .map(|row| {
@@ -68,11 +81,27 @@ fn read() -> Vec<Wine> {
                 features: std::array::from_fn(|column| columns[column][row]),
                 quality,
                 vector: scores.map(|score| score as f32),
+                bits: bits(&scores),
                 tags: tags(&scores, quality),
                 review: review(&scores, quality),
             }
         })
         .collect()
+}
+
+fn ratio(above: &[f64], below: &[f64]) -> Vec<f64> {
+    above.iter().zip(below).map(|(a, b)| a / b).collect()
+}
+
+fn bits(scores: &[f64; DIMENSION]) -> [u8; BYTES] {
+    let mut bytes = [0; BYTES];
+    for (place, score) in scores.iter().enumerate() {
+        for (level, cut) in LEVELS.iter().enumerate() {
+            let bit = place * LEVELS.len() + level;
+            bytes[bit / 8] |= u8::from(score > cut) << (bit % 8);
+        }
+    }
+    bytes
 }
 
 fn standardise(column: &[f64]) -> Vec<f64> {

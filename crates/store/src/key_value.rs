@@ -73,8 +73,3 @@ pub(crate) fn set_json(
 pub(crate) fn from_json<T: DeserializeOwned>(key: &str, bytes: &[u8]) -> Result<T, StoreError> {
     serde_json::from_slice(bytes).map_err(|_| StoreError::Corrupt(key.to_owned()))
 }
-
-/// Takes a fence: true for the one caller that owns what it names.
-pub(crate) fn take_fence(store: &impl KeyValue, fence: &str) -> Result<bool, StoreError> {
-    Ok(store.increment(fence, 1)? == 1)
-}

@@ -7,7 +7,6 @@
 //! | `{log}/{slot}` | entry of a log |
 //! | `name/{hash}` | what a name stands for now |
 //! | `name/{hash}/{generation}` | fence of a change of the name |
-//! | `name/{hash}/{generation}/waiting` | since when somebody waits for that change |
 //! | `dropped/{table}` | when the table was dropped |
 //! | `tasks/{table}/{type}` | counter of slots used by the tasks of a type |
 //! | `tasks/{table}/{type}/freed` | counter of slots freed |
@@ -17,6 +16,7 @@
 //! | `task/{...}/progress` | how far the attempt is |
 //! | `task/{...}/end` | how the task ended |
 //! | `task/{...}/claim/{attempt}`, `.../ending`, `.../freeing` | fences |
+//! | `{fence}/waiting` | since when somebody waits for what the fence's owner is to write |
 //! | `outbox`, `outbox/{slot}`, `outbox/done` | tasks that wait for a worker |
 //! | `worker/{id}` | when the worker was last heard of |
 //!
@@ -58,8 +58,8 @@ pub(crate) fn name_fence(name: &str, generation: u64) -> String {
     format!("{name}/{generation}")
 }
 
-pub(crate) fn name_waiting(name: &str, generation: u64) -> String {
-    format!("{name}/{generation}/waiting")
+pub(crate) fn waiting(fence: &str) -> String {
+    format!("{fence}/waiting")
 }
 
 pub(crate) fn dropped(table_id: &str) -> String {
@@ -132,6 +132,7 @@ mod tests {
             task_progress(&key),
             task_end(&key),
             task_claim_fence(&key, 1),
+            waiting(&task_claim_fence(&key, 1)),
             task_end_fence(&key),
             task_free_fence(&key),
             task_log("T", TaskType::Compact),
@@ -146,7 +147,7 @@ mod tests {
         let bucket = "b".repeat(32);
         for key in [
             table_log(&bucket, &long),
-            name_waiting(&table_name(&bucket, &long, &long), u64::MAX),
+            waiting(&name_fence(&table_name(&bucket, &long, &long), u64::MAX)),
             worker(&long),
             task_claim_fence(
                 &task(

@@ -1,21 +1,17 @@
 //! Names that stand for at most one thing at a time, whoever creates and removes it.
 //!
 //! A name has a **head**: its generation, and what it stands for. Every change claims the fence of
-//! the next generation first, and only who owns it writes the head. Increment alone can't tell a
-//! slow owner from a dead one, so time does: an owner that is slower than [`OWNER_MICROS`] gives
-//! up, and a generation that somebody has waited for longer than [`ABANDONED_MICROS`] is passed
-//! over.
+//! the next generation first, and only who owns it writes the head. An owner that is slower than
+//! [`OWNER_MICROS`] gives up, and a generation that is abandoned is passed over.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::key_value::{KeyValue, StoreError, get_json, set_json, take_fence};
-use crate::keys;
+use crate::key_value::{KeyValue, StoreError, get_json, set_json};
+use crate::{fence, keys};
 
 /// How long an owner may take from its fence to its write, in microseconds.
 const OWNER_MICROS: i64 = 10_000_000;
-/// How long a change may be waited for until its owner is taken for dead, in microseconds.
-const ABANDONED_MICROS: i64 = 30_000_000;
 /// How often the head is read again while somebody else's change is on its way.
 const REREADS: usize = 16;
 
@@ -64,7 +60,8 @@ pub(crate) fn change<S: KeyValue, T: Serialize + DeserializeOwned>(
         }
         let generation = head.generation.max(abandoned) + 1;
         let started = now();
-        if take_fence(store, &keys::name_fence(name, generation))? {
+        let fence = keys::name_fence(name, generation);
+        if fence::take(store, &fence)? {
             let value = make(store)?;
             if now() - started > OWNER_MICROS {
                 return Ok(Change::Busy);
@@ -72,11 +69,8 @@ pub(crate) fn change<S: KeyValue, T: Serialize + DeserializeOwned>(
             set_json(store, name, &Head { generation, value })?;
             return Ok(Change::Done(head.value));
         }
-        let waiting = keys::name_waiting(name, generation);
-        match get_json::<i64>(store, &waiting)? {
-            None => set_json(store, &waiting, &started)?,
-            Some(since) if started - since > ABANDONED_MICROS => abandoned = generation,
-            Some(_) => {}
+        if fence::is_abandoned(store, &fence, started)? {
+            abandoned = generation;
         }
     }
     Ok(Change::Busy)
@@ -85,6 +79,7 @@ pub(crate) fn change<S: KeyValue, T: Serialize + DeserializeOwned>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fence::ABANDONED_MICROS;
     use crate::memory::MemoryStore;
 
     fn create(store: &MemoryStore, value: u32, now: i64) -> Change<u32> {

@@ -9,8 +9,8 @@ use lance_maintenance_dispatch::{Dispatch, MAX_ATTEMPTS, TableRef};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::key_value::{KeyValue, StoreError, from_json, get_json, set_json, take_fence};
-use crate::{keys, log};
+use crate::key_value::{KeyValue, StoreError, from_json, get_json, set_json};
+use crate::{fence, keys, log};
 
 /// A task as it was submitted. Written once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -278,19 +278,21 @@ impl<'a, S: KeyValue> Tasks<'a, S> {
             ));
         }
         let key = self.key(id);
-        let owner = take_fence(self.store, &keys::task_free_fence(&key))?;
+        if fence::take(self.store, &keys::task_free_fence(&key))? {
+            // Freed before the records go: cut short in between, the deletion is repeated, and a
+            // place that was not freed would be lost for good.
+            let log = keys::task_log(self.table_id, id.task_type());
+            self.store.increment(&keys::task_log_freed(&log), 1)?;
+        }
         let mut records = Task::keys(self.table_id, id.task_type(), id.slot());
         records.push(keys::task_progress(&key));
-        records.push(keys::task_end_fence(&key));
-        records.extend((1..=MAX_ATTEMPTS).map(|attempt| keys::task_claim_fence(&key, attempt)));
+        let fences = (1..=MAX_ATTEMPTS)
+            .map(|attempt| keys::task_claim_fence(&key, attempt))
+            .chain([keys::task_end_fence(&key)]);
+        records.extend(fences.flat_map(|fence| [keys::waiting(&fence), fence]));
         // Whoever comes second finishes what the first may have left.
         self.store.delete_many(&records)?;
-        if !owner {
-            return Err(TaskId::not_found());
-        }
-        let log = keys::task_log(self.table_id, id.task_type());
-        self.store.increment(&keys::task_log_freed(&log), 1)?;
-        Ok(())
+        OWNER
     }
 
     pub(crate) fn key(&self, id: &TaskId) -> String {

@@ -30,12 +30,6 @@ async fn what_does_not_fit_the_table() {
         ),
         (
             vector,
-            json!({"column": "vector", "index_type": "IVF_RQ"}),
-            INVALID_INPUT,
-            "multiple of 8",
-        ),
-        (
-            vector,
             json!({"column": "nope"}),
             COLUMN_NOT_FOUND,
             "'nope'",
@@ -76,14 +70,13 @@ async fn what_does_not_fit_the_table() {
             vector,
             json!({"column": "vector", "num_sub_vectors": 5}),
             INVALID_INPUT,
-            "12",
+            "16",
         ),
-        // The default of 16 does not divide 12 either.
         (
             vector,
-            json!({"column": "vector"}),
+            json!({"column": "bits", "metric_type": "hamming"}),
             INVALID_INPUT,
-            "num_sub_vectors",
+            "hamming",
         ),
         (
             vector,
@@ -127,7 +120,7 @@ async fn what_does_not_fit_the_table() {
 async fn too_few_rows_to_train_on() {
     let table = declared("failures", "few").await;
     busy_table::append(&table.location, 0..10).await.unwrap();
-    let body = json!({"column": "vector", "num_sub_vectors": 6});
+    let body = json!({"column": "vector"});
     let detail = fails(&table, "create_vector_index", body, INVALID_INPUT).await;
     assert!(detail.contains("256") && detail.contains("10"), "{detail}");
 }

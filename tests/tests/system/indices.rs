@@ -118,33 +118,33 @@ async fn texts() {
 async fn vector_types() {
     let table = busy("indices", "vector").await;
     for (index_type, metric, options) in [
-        ("IVF_FLAT", "l2", json!({"num_partitions": 4})),
-        ("IVF_FLAT", "cosine", json!({})),
-        ("IVF_FLAT", "dot", json!({})),
-        ("IVF_PQ", "l2", json!({"num_sub_vectors": 6})),
-        (
-            "IVF_PQ",
-            "cosine",
-            json!({"num_sub_vectors": 4, "num_bits": 4}),
-        ),
-        ("IVF_SQ", "l2", json!({})),
-        (
-            "IVF_HNSW_FLAT",
-            "l2",
-            json!({"m": 8, "ef_construction": 50}),
-        ),
-        ("IVF_HNSW_PQ", "l2", json!({"num_sub_vectors": 6})),
-        ("IVF_HNSW_SQ", "cosine", json!({"max_level": 3})),
+        ("IVF_FLAT", "l2", r#""num_partitions":4"#),
+        ("IVF_FLAT", "cosine", r#""target_partition_size":100"#),
+        ("IVF_FLAT", "dot", r#""sample_rate":64"#),
+        ("IVF_FLAT", "hamming", r#""max_iterations":5"#),
+        ("IVF_PQ", "l2", r#""num_bits":8"#),
+        ("IVF_PQ", "cosine", r#""num_sub_vectors":4,"num_bits":4"#),
+        ("IVF_SQ", "l2", r#""num_partitions":2"#),
+        ("IVF_RQ", "l2", r#""num_bits":5"#),
+        ("IVF_HNSW_FLAT", "l2", r#""m":8,"ef_construction":50"#),
+        ("IVF_HNSW_FLAT", "hamming", r#""m":8"#),
+        ("IVF_HNSW_PQ", "l2", r#""num_sub_vectors":8"#),
+        ("IVF_HNSW_SQ", "cosine", r#""max_level":3"#),
     ] {
-        let mut body = json!({
-            "column": "vector", "index_type": index_type, "metric_type": metric, "replace": true,
-        });
-        for (name, value) in options.as_object().unwrap() {
-            body[name] = value.clone();
-        }
-        let result = create(&table, "create_vector_index", &body, "vector_idx").await;
+        let column = if metric == "hamming" {
+            "bits"
+        } else {
+            "vector"
+        };
+        let body = format!(
+            r#"{{"column":"{column}","index_type":"{index_type}","metric_type":"{metric}",
+                "replace":true,{options}}}"#
+        );
+        let body = serde_json::from_str(&body).unwrap();
+        let name = format!("{column}_idx");
+        let result = create(&table, "create_vector_index", &body, &name).await;
         assert_eq!(result["index_type"], index_type);
-        let plan = inspect::nearest_plan(&table.location, &wine(7).vector)
+        let plan = inspect::nearest_plan(&table.location, column, wine(7))
             .await
             .unwrap();
         assert!(plan.contains("ANN"), "{index_type}: {plan}");
@@ -186,7 +186,7 @@ async fn an_empty_table() {
         .unwrap();
     let body = json!({"column": "id"});
     create(&table, "create_scalar_index", &body, "id_idx").await;
-    let body = json!({"column": "vector", "num_sub_vectors": 6});
+    let body = json!({"column": "vector"});
     let result = table.complete("create_vector_index", body).await.unwrap();
     assert_eq!(result["num_indexed_rows"], 0);
 }

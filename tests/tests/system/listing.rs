@@ -7,7 +7,7 @@ use lance_maintenance_tests::client::{Call, Table};
 use serde_json::{Value, json};
 
 use crate::support::{
-    INVALID_INPUT, SUBMITS, assert_accepted, assert_refused, client, declared, service,
+    INVALID_INPUT, SUBMITS, assert_accepted, assert_refused, client, declared, keys, service,
 };
 
 fn ids(tasks: &[Value]) -> Vec<String> {
@@ -104,7 +104,6 @@ async fn a_listed_task_is_the_task() {
             .unwrap();
         assert_eq!(got.as_object().unwrap().len(), 1, "{got}");
         assert_eq!(listed, [got["task_info"].clone()]);
-        let keys: Vec<&String> = listed[0].as_object().unwrap().keys().collect();
         let documented = [
             "completed_at",
             "created_at",
@@ -116,7 +115,7 @@ async fn a_listed_task_is_the_task() {
             "task_id",
             "task_type",
         ];
-        assert_eq!(keys, documented);
+        assert_eq!(keys(&listed[0]), documented);
     }
 }
 

@@ -251,8 +251,11 @@ fn to_usize(value: i64) -> usize {
 /// Whether rewriting the fragments leaves fewer. Lance plans by rows alone: files that are as large
 /// as they may be, with fewer rows than the target, it would rewrite every time.
 fn is_gain(fragments: &[Fragment], max_bytes: u64) -> bool {
-    let is_whole =
-        |fragment: &Fragment| fragment.deletion_file.is_none() && fragment.files.len() == 1;
+    let is_whole = |fragment: &Fragment| {
+        fragment.deletion_file.is_none()
+            && fragment.files.len() == 1
+            && fragment.overlays.is_empty()
+    };
     // A single one is planned for something else that is wrong with it.
     if fragments.len() == 1 || !fragments.iter().all(is_whole) {
         return true;

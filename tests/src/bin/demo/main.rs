@@ -20,7 +20,7 @@ use crate::report::{Checks, Step};
 const LATER_APPENDS: i64 = 8;
 const ROWS_PER_LATER_APPEND: i64 = 36;
 /// How many versions the cleanup keeps.
-const VERSIONS_KEPT: usize = 2;
+const VERSIONS_KEPT: usize = 1;
 
 /// Runs all five maintenance tasks on a table that a busy writer left, and checks what they did.
 #[derive(Parser)]
@@ -69,7 +69,7 @@ async fn demo(options: &Options) -> anyhow::Result<bool> {
         ),
         (
             "create_vector_index",
-            json!({"column": "vector", "index_type": "IVF_PQ", "num_sub_vectors": 6}),
+            json!({"column": "vector", "index_type": "IVF_PQ", "num_sub_vectors": 8}),
         ),
     ] {
         run(&table, operation, body).await?;
@@ -162,7 +162,7 @@ async fn queries_use_indices(table: &Table) -> anyhow::Result<bool> {
     let uri = &table.location;
     let filter = inspect::filter_plan(uri, "id = 1500").await?;
     let (search, found) = inspect::text_search(uri, "remarkable alcohol").await?;
-    let nearest = inspect::nearest_plan(uri, &wine(7).vector).await?;
+    let nearest = inspect::nearest_plan(uri, "vector", wine(7)).await?;
     Ok(filter.contains("ScalarIndexQuery")
         && search.contains("MatchQuery")
         && found > 0
