@@ -4,12 +4,27 @@ use lance_maintenance_api::task::{Progress, TaskStatus};
 use lance_maintenance_api::{ApiError, ErrorName, TaskError};
 use lance_maintenance_dispatch::{
     Claim, Dispatch, Finish, Heartbeat, LEASE_SECONDS, MAX_ATTEMPTS, Outcome, Report, TakeUp,
+    TaskAddress,
 };
 
-use crate::key_value::{KeyValue, StoreError, get_json, set_json, take_fence};
-use crate::keys;
+use crate::key_value::{KeyValue, StoreError, get_json, set_json};
 use crate::outbox::Outbox;
 use crate::tasks::{End, Run, SubmittedTask, Task, Tasks};
+use crate::{fence, keys};
+
+/// The worker of an attempt that nobody makes. No worker has an empty name.
+const NOBODY: &str = "";
+
+/// What became of the end of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    /// It was written just now.
+    Written,
+    /// It was written before.
+    WrittenBefore,
+    /// Somebody else is about to write it, or died before.
+    Underway,
+}
 
 /// What workers ask of the store. All times are in microseconds since the Unix epoch.
 pub struct Execution<'a, S> {
@@ -37,19 +52,38 @@ impl<'a, S: KeyValue> Execution<'a, S> {
         }
         if get_json::<i64>(self.store, &keys::dropped(&claim.task.table_id))?.is_some() {
             let error = TaskError::new(ErrorName::TableNotFound, "The table has been dropped.");
-            self.end(&tasks, &task, now, Outcome::Failed(error))?;
-            return Err(lost("The table has been dropped."));
+            return match self.end(&tasks, &task, now, Outcome::Failed(error))? {
+                Ending::Underway => Err(unsettled()),
+                _ => Err(lost("The table has been dropped.")),
+            };
         }
         let key = tasks.key(&claim.task.task_id);
-        if take_fence(self.store, &keys::task_claim_fence(&key, claim.attempt))? {
+        let fence = keys::task_claim_fence(&key, claim.attempt);
+        let started = |worker_id: &str| {
             let run = Run {
-                worker_id: claim.worker_id.clone(),
+                worker_id: worker_id.to_owned(),
                 started_at: now,
             };
-            set_json(self.store, &keys::task_run(&key, claim.attempt), &run)?;
-            return Ok(());
+            set_json(self.store, &keys::task_run(&key, claim.attempt), &run)
+        };
+        if fence::take(self.store, &fence)? {
+            return Ok(started(&claim.worker_id)?);
         }
-        self.holds(&task, claim)
+        if task
+            .last_run()
+            .is_some_and(|(last, _)| last >= claim.attempt)
+        {
+            return self.holds(&task, claim);
+        }
+        if !fence::is_abandoned(self.store, &fence, now)? {
+            return Err(unsettled());
+        }
+        // Nobody's attempt: like any whose worker is silent, it is lost, and the next is offered.
+        Outbox::new(self.store).note(&claim.task)?;
+        started(NOBODY)?;
+        Err(lost(
+            "The attempt was granted to somebody who never learned of it.",
+        ))
     }
 
     /// Keeps how far an attempt is, for its holder.
@@ -78,10 +112,10 @@ impl<'a, S: KeyValue> Execution<'a, S> {
             };
         }
         self.holds(&task, &finish.claim)?;
-        if self.end(&tasks, &task, now, finish.outcome)? {
-            Ok(())
-        } else {
-            Err(lost("The task has ended."))
+        match self.end(&tasks, &task, now, finish.outcome)? {
+            Ending::Written => Ok(()),
+            Ending::WrittenBefore => Err(lost("The task has ended.")),
+            Ending::Underway => Err(unsettled()),
         }
     }
 
@@ -114,8 +148,7 @@ impl<'a, S: KeyValue> Execution<'a, S> {
                 return Ok(task.status() == TaskStatus::Running);
             }
             if attempt > MAX_ATTEMPTS {
-                self.give_up(&task, now)?;
-                return Ok(false);
+                return Ok(self.give_up(&task, now)? == Ending::Underway);
             }
             if tasks.len() < heartbeat.room {
                 tasks.push(task.dispatch(attempt));
@@ -140,9 +173,14 @@ impl<'a, S: KeyValue> Execution<'a, S> {
         }
         found.sort_by_key(|task| task.created_at);
         for submitted in found {
-            let tasks = Tasks::new(self.store, &submitted.table.id);
-            let task = tasks.get(&submitted.task_id)?;
-            let address = task.dispatch(1).address();
+            let address = TaskAddress {
+                table_id: submitted.table.id,
+                task_id: submitted.task_id,
+            };
+            // Deleted meanwhile, it needs nothing.
+            let Some(task) = self.find(&address)? else {
+                continue;
+            };
             let open = matches!(task.status(), TaskStatus::Submitted | TaskStatus::Running);
             if open && !noted.contains(&address) {
                 outbox.note(&address)?;
@@ -151,10 +189,7 @@ impl<'a, S: KeyValue> Execution<'a, S> {
         Ok(())
     }
 
-    fn find(
-        &self,
-        address: &lance_maintenance_dispatch::TaskAddress,
-    ) -> Result<Option<Task>, ApiError> {
+    fn find(&self, address: &TaskAddress) -> Result<Option<Task>, ApiError> {
         match Tasks::new(self.store, &address.table_id).get(&address.task_id) {
             Ok(task) => Ok(Some(task)),
             Err(error) if error.name == ErrorName::TaskNotFound => Ok(None),
@@ -169,7 +204,7 @@ impl<'a, S: KeyValue> Execution<'a, S> {
         Ok(now - heard > LEASE_SECONDS as i64 * 1_000_000)
     }
 
-    fn give_up(&self, task: &Task, now: i64) -> Result<(), ApiError> {
+    fn give_up(&self, task: &Task, now: i64) -> Result<Ending, ApiError> {
         let error = TaskError::new(
             ErrorName::InternalError,
             format!(
@@ -178,8 +213,7 @@ impl<'a, S: KeyValue> Execution<'a, S> {
             ),
         );
         let tasks = Tasks::new(self.store, &task.submitted.table.id);
-        self.end(&tasks, task, now, Outcome::Failed(error))?;
-        Ok(())
+        self.end(&tasks, task, now, Outcome::Failed(error))
     }
 
     /// Refuses unless the claim is the task's last attempt and its worker's.
@@ -196,17 +230,23 @@ impl<'a, S: KeyValue> Execution<'a, S> {
         }
     }
 
-    /// Writes the task's end if nobody has; whether it was this call.
+    /// Writes the task's end if nobody has.
     fn end(
         &self,
         tasks: &Tasks<'_, S>,
         task: &Task,
         now: i64,
         outcome: Outcome,
-    ) -> Result<bool, ApiError> {
+    ) -> Result<Ending, ApiError> {
         let key = tasks.key(&task.submitted.task_id);
-        if !take_fence(self.store, &keys::task_end_fence(&key))? {
-            return Ok(false);
+        let fence = keys::task_end_fence(&key);
+        if !fence::take(self.store, &fence)? {
+            if get_json::<End>(self.store, &keys::task_end(&key))?.is_some() {
+                return Ok(Ending::WrittenBefore);
+            }
+            if !fence::is_abandoned(self.store, &fence, now)? {
+                return Ok(Ending::Underway);
+            }
         }
         let end = match outcome {
             Outcome::Completed(result) => End {
@@ -221,7 +261,7 @@ impl<'a, S: KeyValue> Execution<'a, S> {
             },
         };
         set_json(self.store, &keys::task_end(&key), &end)?;
-        Ok(true)
+        Ok(Ending::Written)
     }
 }
 
@@ -230,6 +270,14 @@ fn same_outcome(end: &End, outcome: &Outcome) -> bool {
         Outcome::Completed(result) => end.error.is_none() && end.result == *result,
         Outcome::Failed(error) => end.error.as_ref() == Some(error),
     }
+}
+
+/// A worker asks again after this.
+fn unsettled() -> ApiError {
+    ApiError::new(
+        ErrorName::ServiceUnavailable,
+        "Another request about this task was not finished yet; try again.",
+    )
 }
 
 fn lost(why: &str) -> ApiError {

@@ -278,7 +278,8 @@ impl<'a, S: KeyValue> Tasks<'a, S> {
             ));
         }
         let key = self.key(id);
-        if fence::take(self.store, &keys::task_free_fence(&key))? {
+        let owner = fence::take(self.store, &keys::task_free_fence(&key))?;
+        if owner {
             // Freed before the records go: cut short in between, the deletion is repeated, and a
             // place that was not freed would be lost for good.
             let log = keys::task_log(self.table_id, id.task_type());
@@ -292,7 +293,11 @@ impl<'a, S: KeyValue> Tasks<'a, S> {
         records.extend(fences.flat_map(|fence| [keys::waiting(&fence), fence]));
         // Whoever comes second finishes what the first may have left.
         self.store.delete_many(&records)?;
-        OWNER
+        if owner {
+            Ok(())
+        } else {
+            Err(TaskId::not_found())
+        }
     }
 
     pub(crate) fn key(&self, id: &TaskId) -> String {

@@ -76,7 +76,7 @@ async fn what_does_not_fit_the_table() {
             vector,
             json!({"column": "bits", "metric_type": "hamming"}),
             INVALID_INPUT,
-            "hamming",
+            "IVF_FLAT",
         ),
         (
             vector,

@@ -186,7 +186,7 @@ mod tests {
         let cases = [
             ("plain words", "plain words"),
             (
-                "LanceError(IO): broken, /root/.cargo/registry/src/x/lance-14.0.2/src/dataset.rs:12:34",
+                "LanceError(IO): broken, /home/me/.cargo/registry/src/x/lance-14.0.2/src/dataset.rs:12:34",
                 "LanceError(IO): broken",
             ),
             (
