@@ -2,7 +2,7 @@
 //!
 //! Increment alone can't tell a slow owner from one that died between taking the fence and writing
 //! what it is for, so time does: whoever finds nothing written starts a clock, and what has been
-//! waited for longer than [`ABANDONED_MICROS`] is abandoned.
+//! waited for longer than `ABANDONED_MICROS` is abandoned.
 
 use crate::key_value::{KeyValue, StoreError, get_json, set_json};
 use crate::keys;

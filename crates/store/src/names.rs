@@ -2,7 +2,7 @@
 //!
 //! A name has a **head**: its generation, and what it stands for. Every change claims the fence of
 //! the next generation first, and only who owns it writes the head. An owner that is slower than
-//! [`OWNER_MICROS`] gives up, and a generation that is abandoned is passed over.
+//! `OWNER_MICROS` gives up, and a generation that is abandoned is passed over.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -24,21 +24,25 @@ const MOST: u64 = 40;
 struct Failing {
     store: MemoryStore,
     left: Cell<Option<u64>>,
+    refused: Cell<bool>,
 }
 
 impl Failing {
     /// Lets `call` make `operations` operations, then none. Whether it got through.
     fn cut<T>(&self, operations: u64, call: impl FnOnce(&Self) -> T) -> (T, bool) {
         self.left.set(Some(operations));
+        self.refused.set(false);
         let outcome = call(self);
-        let untouched = self.left.get() != Some(0);
         self.left.set(None);
-        (outcome, untouched)
+        (outcome, !self.refused.get())
     }
 
     fn pass(&self) -> Result<&MemoryStore, StoreError> {
         match self.left.get() {
-            Some(0) => Err(StoreError::Unavailable("cut".to_owned())),
+            Some(0) => {
+                self.refused.set(true);
+                Err(StoreError::Unavailable("cut".to_owned()))
+            }
             left => {
                 self.left.set(left.map(|left| left - 1));
                 Ok(&self.store)
