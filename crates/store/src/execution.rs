@@ -169,7 +169,12 @@ impl<'a, S: KeyValue> Execution<'a, S> {
         let noted = outbox.noted()?;
         let mut found: Vec<SubmittedTask> = Vec::new();
         for key in self.store.keys()?.iter().filter(|key| keys::is_task(key)) {
-            found.extend(get_json::<SubmittedTask>(self.store, key)?);
+            match get_json::<SubmittedTask>(self.store, key) {
+                Ok(task) => found.extend(task),
+                // Not this version's to run; the others must not wait for it.
+                Err(StoreError::Corrupt(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         found.sort_by_key(|task| task.created_at);
         for submitted in found {
@@ -189,11 +194,12 @@ impl<'a, S: KeyValue> Execution<'a, S> {
         Ok(())
     }
 
+    /// The task at an address, if there is one and this version can read it.
     fn find(&self, address: &TaskAddress) -> Result<Option<Task>, ApiError> {
-        match Tasks::new(self.store, &address.table_id).get(&address.task_id) {
-            Ok(task) => Ok(Some(task)),
-            Err(error) if error.name == ErrorName::TaskNotFound => Ok(None),
-            Err(error) => Err(error),
+        match Tasks::new(self.store, &address.table_id).read(&address.task_id) {
+            Ok(task) => Ok(task),
+            Err(StoreError::Corrupt(_)) => Ok(None),
+            Err(error) => Err(error.into()),
         }
     }
 

@@ -226,11 +226,15 @@ impl<'a, S: KeyValue> Tasks<'a, S> {
 
     /// The task with this id.
     pub fn get(&self, id: &TaskId) -> Result<Task, ApiError> {
+        self.read(id)?.ok_or_else(TaskId::not_found)
+    }
+
+    /// The task with this id, if there is one.
+    pub(crate) fn read(&self, id: &TaskId) -> Result<Option<Task>, StoreError> {
         let keys = Task::keys(self.table_id, id.task_type(), id.slot());
         let values = self.store.get_many(&keys)?;
-        Task::read(&keys, &values)?
-            .filter(|task| task.submitted.task_id == *id)
-            .ok_or_else(TaskId::not_found)
+        let task = Task::read(&keys, &values)?;
+        Ok(task.filter(|task| task.submitted.task_id == *id))
     }
 
     /// How far the task's current attempt is.

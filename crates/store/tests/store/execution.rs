@@ -3,6 +3,7 @@ use lance_maintenance_api::{ErrorName, TaskError};
 use lance_maintenance_dispatch::{
     Claim, Dispatch, Finish, Heartbeat, Outcome, Report, TaskAddress,
 };
+use lance_maintenance_store::KeyValue;
 use lance_maintenance_store::execution::Execution;
 use lance_maintenance_store::memory::MemoryStore;
 use lance_maintenance_store::tasks::Tasks;
@@ -200,6 +201,27 @@ fn another_worker_takes_over_after_the_lease() {
         .finish(completed(&id, "b", 2), 33 * SECOND)
         .unwrap();
     assert_eq!(status(&store, &id), TaskStatus::Completed);
+}
+
+#[test]
+fn a_record_that_can_not_be_read_holds_up_no_other_task() {
+    let store = MemoryStore::default();
+    let unreadable = submit(&store, compact(), 10, 0).unwrap();
+    let noted = Tasks::new(&store, TABLE).get(&unreadable).unwrap();
+    Execution::new(&store).note(&noted.dispatch(1)).unwrap();
+    let id = submit(&store, compact(), 10, 1).unwrap();
+    let key = format!("task/{TABLE}/lance_compact/{}", unreadable.slot());
+    store
+        .set(&key, b"{\"task_type\":\"lance_defragment\"}")
+        .unwrap();
+
+    for starting in [true, false] {
+        let offered = beat(&store, "a", starting, &[], 0);
+        let ids: Vec<&TaskId> = offered.iter().map(|task| &task.task_id).collect();
+        assert_eq!(ids, [&id], "starting: {starting}");
+    }
+    let found = Tasks::new(&store, TABLE).get(&unreadable);
+    assert_eq!(name(found), ErrorName::InternalError);
 }
 
 #[test]
