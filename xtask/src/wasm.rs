@@ -129,7 +129,9 @@ fn add_target(workspace: &Workspace, stop: &Stop) -> anyhow::Result<Duration> {
     // The folder decides on the toolchain.
     command
         .current_dir(&workspace.root)
-        .args(["target", "add", TARGET]);
+        .args(["target", "add", TARGET])
+        // Without a server it says so at length otherwise.
+        .env_remove("RUST_BACKTRACE");
     let what = format!("add the target {TARGET} to the toolchain");
     step::run_within(stop, &what, &mut command, RUSTUP_TIME)
 }
