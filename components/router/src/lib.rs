@@ -44,11 +44,17 @@ async fn respond(request: Request, request_id: &str) -> Result<Answer, ApiError>
     let path = request.uri().path().to_owned();
     let raw_query = request.uri().query().unwrap_or_default().to_owned();
     let route = routes::find(request.method().as_str(), &path)?;
-    if let Route::Health = route {
-        return health();
-    }
+    let (component, table, task_id) = match route {
+        Route::Health => return health(),
+        Route::Catalog => ("catalog", None, None),
+        Route::Maintenance {
+            component,
+            table,
+            task_id,
+        } => (component, Some(table), task_id),
+    };
     let bucket = find_bucket(&request).await?;
-    let (parts, body) = read(request).await?;
+    let (parts, body) = request::read(request).await?;
     let caller = authenticate(&parts, &path, &raw_query, &body).await?;
 
     let mut context = RequestContext {
@@ -59,22 +65,12 @@ async fn respond(request: Request, request_id: &str) -> Result<Answer, ApiError>
         path: path.clone(),
         query: raw_query,
         table: None,
-        task_id: None,
+        task_id: task_id.map(str::to_owned),
         with_progress: request::header(&parts.headers, PROGRESS_HEADER) == Some("true"),
     };
-    let component = match route {
-        Route::Health => return health(),
-        Route::Catalog => "catalog",
-        Route::Maintenance {
-            component,
-            table,
-            task_id,
-        } => {
-            context.table = Some(find_table(&context, table).await?);
-            context.task_id = task_id.map(str::to_owned);
-            component
-        }
-    };
+    if let Some(segment) = table {
+        context.table = Some(find_table(&context, segment).await?);
+    }
     check_content_md5(&parts, &body)?;
     let secret = settings::required("internal_secret").await?;
     let mut answer = service::call(component, &context, &secret, body).await?;
@@ -104,14 +100,6 @@ async fn find_bucket(request: &Request) -> Result<String, ApiError> {
             .map(|authority| authority.as_str())
     });
     rules.find(host.unwrap_or_default())
-}
-
-async fn read(request: Request) -> Result<(Parts, Bytes), ApiError> {
-    let mut parts = Request::new(()).into_parts().0;
-    parts.method = request.method().clone();
-    parts.uri = request.uri().clone();
-    parts.headers = request.headers().clone();
-    Ok((parts, request::body(request).await?))
 }
 
 /// A credential of the variable `credentials`.

@@ -23,11 +23,9 @@ async fn handle(request: Request) -> impl IntoResponse {
 }
 
 async fn respond(request: Request) -> Result<Reply, ApiError> {
-    let method = request.method().to_string();
-    let path = request.uri().path().to_owned();
-    let headers = request.headers().clone();
-    let body = request::body(request).await?;
-    verify(&method, &path, &headers, &body).await?;
+    let (parts, body) = request::read(request).await?;
+    let (method, path) = (parts.method.as_str(), parts.uri.path());
+    verify(method, path, &parts.headers, &body).await?;
     if method != "POST" {
         return Err(ApiError::new(
             ErrorName::MethodNotAllowed,
@@ -38,7 +36,7 @@ async fn respond(request: Request) -> Result<Reply, ApiError> {
     let store = SpinStore::open()?;
     let execution = Execution::new(&store);
     let now = host::now_micros();
-    match path.as_str() {
+    match path {
         CLAIM_PATH => execution.claim(&message(&body)?, now)?,
         PROGRESS_PATH => execution.progress(&message(&body)?)?,
         FINISH_PATH => execution.finish(message(&body)?, now)?,

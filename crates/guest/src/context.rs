@@ -117,8 +117,8 @@ pub async fn serve(
     };
     let reply = match context {
         Ok(context) => {
-            let outcome = match request::body(request).await {
-                Ok(body) => operation(&context, body).await,
+            let outcome = match request::read(request).await {
+                Ok((_, body)) => operation(&context, body).await,
                 Err(error) => Err(error),
             };
             Reply::of(outcome, &context.request_id)

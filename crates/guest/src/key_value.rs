@@ -42,6 +42,10 @@ impl KeyValue for SpinStore {
     }
 
     fn get_many(&self, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+        // Some backends refuse an empty list.
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
         // Backends differ in the order of the answer, and in whether it holds keys without a value.
         let found = batch::get_many(&self.0, keys).map_err(failed)?;
         let mut values: HashMap<String, Vec<u8>> = found
@@ -52,6 +56,9 @@ impl KeyValue for SpinStore {
     }
 
     fn delete_many(&self, keys: &[String]) -> Result<(), StoreError> {
+        if keys.is_empty() {
+            return Ok(());
+        }
         batch::delete_many(&self.0, keys).map_err(failed)
     }
 

@@ -1,6 +1,7 @@
 //! Reading requests.
 
 use bytes::{Bytes, BytesMut};
+use http::request::Parts;
 use http::{HeaderMap, header};
 use http_body_util::BodyExt;
 use lance_maintenance_api::{ApiError, ErrorName};
@@ -9,12 +10,12 @@ use spin_sdk::http::Request;
 /// The largest body that is taken, in bytes.
 pub const BODY_LIMIT: usize = 1024 * 1024;
 
-/// Reads a request's whole body, up to [`BODY_LIMIT`].
-pub async fn body(request: Request) -> Result<Bytes, ApiError> {
-    if content_length(request.headers()).is_some_and(|length| length > BODY_LIMIT as u64) {
+/// Reads a request: its head, and its whole body up to [`BODY_LIMIT`].
+pub async fn read(request: Request) -> Result<(Parts, Bytes), ApiError> {
+    let (parts, mut body) = request.into_parts();
+    if content_length(&parts.headers).is_some_and(|length| length > BODY_LIMIT as u64) {
         return Err(too_large());
     }
-    let mut body = request.into_body();
     let mut bytes = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| ApiError::invalid("The body was cut short."))?;
@@ -25,7 +26,7 @@ pub async fn body(request: Request) -> Result<Bytes, ApiError> {
             bytes.extend_from_slice(&data);
         }
     }
-    Ok(bytes.freeze())
+    Ok((parts, bytes.freeze()))
 }
 
 /// The value of a header, if it is there once and is text.

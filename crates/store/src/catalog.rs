@@ -176,15 +176,23 @@ impl<'a, S: KeyValue> Catalog<'a, S> {
     ) -> Result<Page<String>, ApiError> {
         self.namespace(namespace)?;
         let log = keys::table_log(self.bucket, namespace.as_str());
-        let mut page = log::records::<TableEntry>(self.store, &log, below, limit)?;
-        let mut entries = Vec::new();
-        for (slot, entry) in page.entries.drain(..) {
-            let name = keys::table_name(self.bucket, namespace.as_str(), &entry.name);
-            let held = read::<TableRecord>(self.store, &name)?;
-            if held.is_some_and(|table| table.id == entry.table_id) {
-                entries.push((slot, entry.name));
-            }
-        }
+        let page = log::records::<TableEntry>(self.store, &log, below, limit)?;
+        let names: Vec<String> = page
+            .entries
+            .iter()
+            .map(|(_, entry)| keys::table_name(self.bucket, namespace.as_str(), &entry.name))
+            .collect();
+        let held = names::read_many::<TableRecord>(self.store, &names)?;
+        let entries = page
+            .entries
+            .into_iter()
+            .zip(held)
+            .filter(|((_, entry), held)| {
+                held.as_ref()
+                    .is_some_and(|table| table.id == entry.table_id)
+            })
+            .map(|((slot, entry), _)| (slot, entry.name))
+            .collect();
         Ok(Page {
             entries,
             next: page.next,

@@ -15,7 +15,7 @@ pub trait KeyValue {
     fn set(&self, key: &str, value: &[u8]) -> Result<(), StoreError>;
     /// Adds `delta` to a counter, which starts at 0, and returns its new value.
     fn increment(&self, key: &str, delta: i64) -> Result<i64, StoreError>;
-    /// The values of many keys, in the order of `keys`.
+    /// The values of many keys, in the order of `keys`; of none, none.
     fn get_many(&self, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>, StoreError>;
     /// Removes keys; those that are not there are no error.
     fn delete_many(&self, keys: &[String]) -> Result<(), StoreError>;

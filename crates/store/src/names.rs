@@ -7,7 +7,7 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::key_value::{KeyValue, StoreError, get_json, set_json};
+use crate::key_value::{KeyValue, StoreError, from_json, get_json, set_json};
 use crate::{fence, keys};
 
 /// How long an owner may take from its fence to its write, in microseconds.
@@ -38,6 +38,22 @@ pub(crate) fn read<T: DeserializeOwned>(
     name: &str,
 ) -> Result<Option<T>, StoreError> {
     Ok(get_json::<Head<T>>(store, name)?.and_then(|head| head.value))
+}
+
+/// What many names stand for, in their order, in one read.
+pub(crate) fn read_many<T: DeserializeOwned>(
+    store: &impl KeyValue,
+    names: &[String],
+) -> Result<Vec<Option<T>>, StoreError> {
+    let heads = store.get_many(names)?;
+    names
+        .iter()
+        .zip(heads)
+        .map(|(name, head)| match head {
+            Some(bytes) => Ok(from_json::<Head<T>>(name, &bytes)?.value),
+            None => Ok(None),
+        })
+        .collect()
 }
 
 /// Changes what a name stands for. `allowed` decides by what it stands for now; `make` gives what

@@ -85,9 +85,7 @@ impl<'a, S: KeyValue> Outbox<'a, S> {
                 };
             }
         }
-        if !removed.is_empty() {
-            self.store.delete_many(&removed)?;
-        }
+        self.store.delete_many(&removed)?;
         if done != before {
             set_json(self.store, keys::OUTBOX_DONE, &done)?;
         }
@@ -101,11 +99,7 @@ impl<'a, S: KeyValue> Outbox<'a, S> {
             .iter()
             .map(|slot| keys::log_entry(keys::OUTBOX, *slot))
             .collect();
-        let values = if keys.is_empty() {
-            Vec::new()
-        } else {
-            self.store.get_many(&keys)?
-        };
+        let values = self.store.get_many(&keys)?;
         slots
             .into_iter()
             .zip(keys.iter().zip(values))

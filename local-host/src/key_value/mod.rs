@@ -101,25 +101,11 @@ impl store::HostBucket for KeyValueView<'_> {
         key: String,
         value: Vec<u8>,
     ) -> Result<Result<(), Error>> {
-        let store = self.store(&bucket)?;
-        let pairs = vec![(key, value)];
-        Ok(self
-            .key_value
-            .database
-            .set_many(store, pairs)
-            .await
-            .map_err(Error::from))
+        batch::Host::set_many(self, bucket, vec![(key, value)]).await
     }
 
     async fn delete(&mut self, bucket: Resource<Bucket>, key: String) -> Result<Result<(), Error>> {
-        let store = self.store(&bucket)?;
-        let keys = vec![key];
-        Ok(self
-            .key_value
-            .database
-            .delete_many(store, keys)
-            .await
-            .map_err(Error::from))
+        batch::Host::delete_many(self, bucket, vec![key]).await
     }
 
     async fn exists(
