@@ -144,7 +144,11 @@ async fn answer(State(fake): State<FakeApplication>, request: Request) -> (Statu
     let status = StatusCode::from_u16(next.unwrap_or(200)).unwrap();
     let text = if status == StatusCode::OK && path == HEARTBEAT_PATH {
         let tasks = std::mem::take(&mut *fake.listed.lock().unwrap());
-        serde_json::to_string(&TakeUp { tasks }).unwrap()
+        serde_json::to_string(&TakeUp {
+            tasks,
+            purges: Vec::new(),
+        })
+        .unwrap()
     } else {
         json!({}).to_string()
     };

@@ -39,16 +39,19 @@
 //! assert_eq!(caller.access_key_id, "test-ak");
 //! ```
 
+mod credential;
 mod digest;
 mod encoding;
 mod error;
 mod mac;
+pub mod policy;
 mod request;
 mod secret;
 pub mod sigv4;
 mod time;
 mod verify;
 
+pub use credential::{Credential, CredentialStatus};
 pub use digest::check_content_md5;
 pub use error::AuthError;
 pub use request::{RequestParts, Scheme};

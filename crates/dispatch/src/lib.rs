@@ -6,7 +6,10 @@
 //!                         POST /worker/v1/progress  Report     -> 200 | 409
 //!                         POST /worker/v1/finish    Finish     -> 200 | 409
 //!                         POST /worker/v1/heartbeat Heartbeat  -> 200 TakeUp
+//!                         POST /worker/v1/purged    Purged     -> 200
 //! ```
+//!
+//! and what the catalog asks of a worker ([`tables`]).
 //!
 //! Bodies are JSON. Every request is signed ([`signature`]); a replay within the window is harmless,
 //! since a claim and an end are each granted once. 409 means that the sender has lost the attempt
@@ -18,6 +21,7 @@
 
 pub mod messages;
 pub mod signature;
+pub mod tables;
 
 pub use messages::{
     Claim, Claimed, Dispatch, Finish, Heartbeat, Outcome, Report, TableRef, TakeUp, TaskAddress,

@@ -6,6 +6,8 @@ use lance_maintenance_api::task::TaskId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::tables::Purge;
+
 /// The table that a task works on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TableRef {
@@ -119,6 +121,9 @@ pub struct Heartbeat {
 pub struct TakeUp {
     /// Tasks, oldest first.
     pub tasks: Vec<Dispatch>,
+    /// Dropped tables whose data is still there.
+    #[serde(default)]
+    pub purges: Vec<Purge>,
 }
 
 #[cfg(test)]

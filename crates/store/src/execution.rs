@@ -155,7 +155,10 @@ impl<'a, S: KeyValue> Execution<'a, S> {
             }
             Ok(true)
         })?;
-        Ok(TakeUp { tasks })
+        Ok(TakeUp {
+            tasks,
+            purges: Vec::new(),
+        })
     }
 
     /// Leaves a note that a task waits for a worker.

@@ -1,0 +1,207 @@
+//! Tables as the catalog asks a worker about them: what needs Lance and has to be answered at once.
+//!
+//! ```text
+//! POST /v1/tables/write?location=L&mode=M  Arrow IPC stream -> 200 Written
+//! POST /v1/tables/describe                 DescribeTable    -> 200 TableDescription
+//! POST /v1/tables/exist                    TablesExist      -> 200 Existing
+//! POST /v1/tables/versions                 ListVersions     -> 200 Versions
+//! POST /v1/tables/commit                   CommitVersion    -> 200 TableVersion
+//! POST /v1/tables/purge                    Purge            -> 202
+//! ```
+//!
+//! Requests are signed like all messages, over path and query. Refusals come as the error format
+//! with the status of their name. Locations are the catalog's: a worker is never given one that a
+//! client chose freely.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Path where a table is written from an Arrow IPC stream. Query: `location`, a URI, and `mode`, of
+/// [`WriteMode`].
+pub const WRITE_PATH: &str = "/v1/tables/write";
+/// Path that describes a table.
+pub const DESCRIBE_PATH: &str = "/v1/tables/describe";
+/// Path that says which tables hold data.
+pub const EXIST_PATH: &str = "/v1/tables/exist";
+/// Path that lists versions.
+pub const VERSIONS_PATH: &str = "/v1/tables/versions";
+/// Path that makes a staged manifest a version.
+pub const COMMIT_PATH: &str = "/v1/tables/commit";
+/// Path where the data of dropped tables is removed.
+pub const PURGE_PATH: &str = "/v1/tables/purge";
+/// Path on the application where a worker says that the data of a dropped table is removed.
+pub const PURGED_PATH: &str = "/worker/v1/purged";
+
+/// The largest Arrow IPC stream that a worker takes, in bytes.
+pub const WRITE_LIMIT: usize = 256 * 1024 * 1024;
+
+/// What happens to a table that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WriteMode {
+    /// It is an error: `TableAlreadyExists`.
+    Create,
+    /// It gets a new version with these rows alone.
+    Overwrite,
+}
+
+/// The query of a write.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WriteTable {
+    /// The URI of the table's folder.
+    pub location: String,
+    /// What happens to a table that is there already.
+    pub mode: WriteMode,
+}
+
+/// A table was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Written {
+    /// The version that the write made.
+    pub version: u64,
+}
+
+/// Asks what a table holds. Of `version` and `tag` at most one is given; both are the branch's if
+/// there is one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DescribeTable {
+    /// The URI of the table's folder.
+    pub location: String,
+    /// The version to describe: absent for the newest. One that is not there (any more) is
+    /// `TableVersionNotFound`.
+    #[serde(default)]
+    pub version: Option<u64>,
+    /// The tag whose version to describe. One that is not there is `TableTagNotFound`.
+    #[serde(default)]
+    pub tag: Option<String>,
+    /// The branch to describe: absent for the main one. One that is not there is
+    /// `TableBranchNotFound`.
+    #[serde(default)]
+    pub branch: Option<String>,
+}
+
+/// What a table holds. A table that was never written is `InvalidTableState`; one that can't be
+/// read is, too.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableDescription {
+    /// The version that is described.
+    pub version: u64,
+    /// The schema as the namespace specification's JsonArrowSchema.
+    pub schema: Value,
+    /// The schema's metadata.
+    pub metadata: BTreeMap<String, String>,
+    /// Rows that are deleted and still stored.
+    pub num_deleted_rows: u64,
+    /// Fragments.
+    pub num_fragments: u64,
+}
+
+/// Asks which tables hold data.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TablesExist {
+    /// URIs of tables' folders.
+    pub locations: Vec<String>,
+}
+
+/// Which tables hold data, in the order of the question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Existing {
+    /// Whether there is a Lance table.
+    pub exist: Vec<bool>,
+}
+
+/// Asks for versions of a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListVersions {
+    /// The URI of the table's folder.
+    pub location: String,
+    /// The branch: absent for the main one.
+    #[serde(default)]
+    pub branch: Option<String>,
+    /// Only this version; `TableVersionNotFound` if it is not there.
+    #[serde(default)]
+    pub version: Option<u64>,
+    /// Newest first.
+    #[serde(default)]
+    pub descending: bool,
+    /// Only versions after this one, in the order that is asked for.
+    #[serde(default)]
+    pub after: Option<u64>,
+    /// Versions at the most; absent for all.
+    #[serde(default)]
+    pub limit: Option<usize>,
+}
+
+/// Versions of a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Versions {
+    /// The versions, in the order that was asked for.
+    pub versions: Vec<TableVersion>,
+    /// Whether there are more after the last.
+    pub more: bool,
+}
+
+/// A version, as the namespace specification describes one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableVersion {
+    /// The version's number.
+    pub version: u64,
+    /// The path of the manifest, as Lance knows it in the table's object store.
+    pub manifest_path: String,
+    /// The manifest's size in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manifest_size: Option<u64>,
+    /// The manifest's ETag, where the store gives one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub e_tag: Option<String>,
+    /// When the version was made, in milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timestamp_millis: Option<i64>,
+    /// What the version's maker noted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<BTreeMap<String, String>>,
+}
+
+/// Makes a manifest that a client has staged under the table's folder a version, if nobody else
+/// has made that version: then it is `ConcurrentModification`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommitVersion {
+    /// The URI of the table's folder.
+    pub location: String,
+    /// The branch: absent for the main one.
+    #[serde(default)]
+    pub branch: Option<String>,
+    /// The version's number.
+    pub version: u64,
+    /// Where the client has staged the manifest: under the table's `_versions` folder.
+    pub manifest_path: String,
+    /// The manifest's size in bytes; another size is `InvalidInput`.
+    #[serde(default)]
+    pub manifest_size: Option<u64>,
+    /// The staged manifest's ETag; another one is `InvalidInput`.
+    #[serde(default)]
+    pub e_tag: Option<String>,
+    /// `V1` or `V2`: how Lance names manifests; absent for `V2`.
+    #[serde(default)]
+    pub naming_scheme: Option<String>,
+}
+
+/// The data of a dropped table is to be removed. Said until a worker answers with [`Purged`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Purge {
+    /// The table's UUID.
+    pub table_id: String,
+    /// The URI of the table's folder.
+    pub location: String,
+}
+
+/// The data of a dropped table has been removed, or there was none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Purged {
+    /// The worker's name.
+    pub worker_id: String,
+    /// The table's UUID.
+    pub table_id: String,
+}
