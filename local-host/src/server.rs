@@ -135,12 +135,11 @@ impl Connection {
 
     async fn answer(&self, request: Request<Incoming>) -> Result<Response<WasiBody>, Infallible> {
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
-        let is_clear = self.seen.get().is_clear(number);
+        let checked = self.seen.get().check(number);
         let is_chunked = request.headers().contains_key(TRANSFER_ENCODING);
-        let answer = if is_clear {
-            self.server.answer(request, self.client).await
-        } else {
-            Err(Refusal::bad("it is not clear where the request ends"))
+        let answer = match checked {
+            Ok(()) => self.server.answer(request, self.client).await,
+            Err(refusal) => Err(refusal),
         };
         let mut answer = answer.unwrap_or_else(Refusal::answer);
         if is_chunked {

@@ -278,3 +278,106 @@ impl<B> Drop for Metered<B> {
         self.upload.stop_waiting();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use bytes::Bytes;
+    use futures::StreamExt;
+    use futures::stream;
+    use http_body_util::{BodyExt, StreamBody};
+    use hyper::body::Frame;
+    use wasmtime_wasi_http::Error;
+
+    use super::{CUT_SHORT, Received, TOO_LARGE, TOO_SLOW, receive_at};
+    use crate::door::limits::{AHEAD_SIZE, Pace};
+
+    const LIMIT: u64 = 300 << 10;
+    const PACE: Pace = Pace {
+        silence: Duration::from_millis(200),
+        grace: Duration::from_millis(400),
+        bytes_per_second: 64 << 10,
+        total: Duration::from_secs(5),
+    };
+
+    /// A body of pieces: how many milliseconds each is waited for, and its size; -1 cuts it short.
+    async fn receive(pieces: &[(u64, isize)]) -> Result<Received, super::Refusal> {
+        let pieces = stream::iter(pieces.to_vec()).then(|(milliseconds, size)| async move {
+            tokio::time::sleep(Duration::from_millis(milliseconds)).await;
+            let size = usize::try_from(size).map_err(|_| Error::ConnectionTerminated)?;
+            Ok::<_, Error>(Frame::data(Bytes::from(vec![b'x'; size])))
+        });
+        receive_at(PACE, LIMIT, StreamBody::new(Box::pin(pieces))).await
+    }
+
+    #[tokio::test]
+    async fn small_bodies_are_whole() {
+        for (pieces, size) in [
+            (&[][..], 0),
+            (&[(0, 0)][..], 0),
+            (&[(0, 3)][..], 3),
+            (&[(150, 3), (150, 4)][..], 7),
+        ] {
+            let received = receive(pieces).await.unwrap();
+            assert!(received.upload.is_none(), "{pieces:?}");
+            let body = received.body.collect().await.unwrap().to_bytes();
+            assert_eq!(body.len(), size, "{pieces:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_never_reaches_a_component() {
+        let drips = [(50, 1); 20];
+        for (pieces, refusal) in [
+            (&[(0, 1), (5000, 1)][..], TOO_SLOW),
+            (&drips[..], TOO_SLOW),
+            (&[(0, 10), (0, -1)][..], CUT_SHORT),
+        ] {
+            let error = receive(pieces).await.err();
+            assert_eq!(error, Some(refusal), "{pieces:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn large_bodies_go_on_inside() {
+        const AHEAD: isize = AHEAD_SIZE as isize;
+        let drips = [&[(0, AHEAD)][..], &[(50, 1); 40]].concat();
+        let brisk = [&[(0, AHEAD)][..], &[(100, 16 << 10); 10]].concat();
+        let endless = [(0, AHEAD); 6];
+        for (pieces, end) in [
+            (&[(0, AHEAD), (0, 5)][..], Ok(())),
+            (&brisk[..], Ok(())),
+            (&endless[..], Err(TOO_LARGE)),
+            (&drips[..], Err(TOO_SLOW)),
+            (&[(0, AHEAD), (5000, 1)][..], Err(TOO_SLOW)),
+            (&[(0, AHEAD), (0, -1)][..], Err(CUT_SHORT)),
+        ] {
+            let received = receive(pieces).await.unwrap();
+            let upload = received.upload.unwrap();
+            assert_eq!(upload.end(), None, "{pieces:?}");
+            let body = received.body.collect().await;
+            assert_eq!(upload.end(), Some(end), "{pieces:?}");
+            assert_eq!(body.is_ok(), end.is_ok(), "{pieces:?}");
+            if let Ok(body) = body {
+                let size: isize = pieces.iter().map(|(_, size)| size).sum();
+                assert_eq!(body.to_bytes().len(), size as usize, "{pieces:?}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn only_waiting_for_the_client_counts() {
+        let ahead = AHEAD_SIZE as isize;
+        let received = receive(&[(0, ahead), (0, 1), (100, 1)]).await.unwrap();
+        let (mut body, upload) = (received.body, received.upload.unwrap());
+        for _ in 0..2 {
+            body.frame().await.unwrap().unwrap();
+            tokio::time::sleep(Duration::from_millis(300)).await;
+        }
+        assert!(upload.waited() < Duration::from_millis(100));
+        body.frame().await.unwrap().unwrap();
+        let waited = upload.waited();
+        assert!(waited >= Duration::from_millis(90), "{waited:?}");
+    }
+}

@@ -1,11 +1,18 @@
 //! Where requests begin and end on a connection, found beside hyper.
 //!
-//! A request with both `Content-Length` and `Transfer-Encoding` may end at two places, and a proxy
-//! in front may take the other one: what is a body to it is a request here. hyper goes by
-//! `Transfer-Encoding` and drops the length, so that nobody behind it can see that there was one.
-//! So this reads along. A chunked body ends its connection, and is therefore not looked into.
+//! Two things can't be seen behind hyper. A fragment is cut off a request's target. And a request with
+//! both `Content-Length` and `Transfer-Encoding` may end at two places, and a proxy in front may take
+//! the other one: what is a body to it is a request here; hyper goes by `Transfer-Encoding` and drops
+//! the length. So this reads along. A chunked body ends its connection, and is therefore not looked
+//! into.
 
+use crate::door::Refusal;
 use crate::door::limits::{HEAD_SIZE, HEADERS};
+
+const NO_HEAD: Refusal = Refusal::bad("the request's head is malformed");
+const NO_LENGTH: Refusal = Refusal::bad("the Content-Length headers are not one number");
+const TWO_ENDS: Refusal = Refusal::bad("there are both Content-Length and Transfer-Encoding");
+const FRAGMENT: Refusal = Refusal::bad("the request's target has a fragment");
 
 /// What was seen of a connection so far.
 #[derive(Default)]
@@ -14,7 +21,7 @@ pub struct Framing {
     /// Of the head that is coming in.
     head: Vec<u8>,
     heads: usize,
-    unclear: Option<usize>,
+    refused: Option<(usize, Refusal)>,
     http2: bool,
 }
 
@@ -40,9 +47,13 @@ impl Framing {
         }
     }
 
-    /// Whether it is clear where the connection's nth request ends, counted from 0.
-    pub fn is_clear(&self, request: usize) -> bool {
-        self.unclear.is_none_or(|first| request < first)
+    /// Why the connection's nth request is refused, counted from 0, if it is. What follows it is
+    /// refused as well.
+    pub fn check(&self, request: usize) -> Result<(), Refusal> {
+        match self.refused {
+            Some((first, refusal)) if request >= first => Err(refusal),
+            _ => Ok(()),
+        }
     }
 
     /// Whether the last request was complete and nothing came after it.
@@ -80,9 +91,9 @@ impl Framing {
             Some(end) => {
                 self.head.truncate(end);
                 self.now = match next(&self.head) {
-                    Some(Now::Body(0)) => Now::Head,
-                    Some(now) => now,
-                    None => self.lose(),
+                    Ok(Now::Body(0)) => Now::Head,
+                    Ok(now) => now,
+                    Err(refusal) => self.lose(refusal),
                 };
                 self.heads += 1;
                 self.head.clear();
@@ -90,7 +101,7 @@ impl Framing {
             }
             None => {
                 if self.head.len() > HEAD_SIZE {
-                    self.now = self.lose();
+                    self.now = self.lose(NO_HEAD);
                     self.head = Vec::new();
                 }
                 &[]
@@ -98,8 +109,8 @@ impl Framing {
         }
     }
 
-    fn lose(&mut self) -> Now {
-        self.unclear.get_or_insert(self.heads);
+    fn lose(&mut self, refusal: Refusal) -> Now {
+        self.refused.get_or_insert((self.heads, refusal));
         self.http2 = self.heads == 0 && self.head.starts_with(b"PRI * HTTP/2.0\r\n");
         Now::Lost
     }
@@ -130,30 +141,37 @@ fn end_of_head(head: &[u8], seen: usize) -> Option<usize> {
     })
 }
 
-/// What follows a head; `None` if that is unclear.
-fn next(head: &[u8]) -> Option<Now> {
+/// What follows a head.
+fn next(head: &[u8]) -> Result<Now, Refusal> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
     let mut request = httparse::Request::new(&mut headers);
-    if !request.parse(head).ok()?.is_complete() {
-        return None;
+    match request.parse(head) {
+        Ok(status) if status.is_complete() => {}
+        _ => return Err(NO_HEAD),
+    }
+    if request.path.is_some_and(|target| target.contains('#')) {
+        return Err(FRAGMENT);
     }
     let mut length = None;
-    let mut chunked = false;
+    let mut is_encoded = false;
     for header in request.headers.iter() {
         if header.name.eq_ignore_ascii_case("transfer-encoding") {
-            chunked = true;
+            is_encoded = true;
         } else if header.name.eq_ignore_ascii_case("content-length") {
-            let value: u64 = std::str::from_utf8(header.value).ok()?.parse().ok()?;
+            let value: u64 = std::str::from_utf8(header.value)
+                .ok()
+                .and_then(|value| value.parse().ok())
+                .ok_or(NO_LENGTH)?;
             if length.is_some_and(|length| length != value) {
-                return None;
+                return Err(NO_LENGTH);
             }
             length = Some(value);
         }
     }
-    match (chunked, length) {
-        (true, Some(_)) => None,
-        (true, None) => Some(Now::Lost),
-        (false, length) => Some(Now::Body(length.unwrap_or(0))),
+    match (is_encoded, length) {
+        (true, Some(_)) => Err(TWO_ENDS),
+        (true, None) => Ok(Now::Lost),
+        (false, length) => Ok(Now::Body(length.unwrap_or(0))),
     }
 }
 
@@ -175,7 +193,7 @@ mod tests {
         "POST / HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc";
 
     #[test]
-    fn finds_the_first_unclear_request() {
+    fn finds_the_first_request_to_refuse() {
         let mut bare = String::from(POST).replace("\r\n", "\n");
         bare.push_str("\r\n\n");
         let cases: &[(&[&str], Option<usize>, bool)] = &[
@@ -202,18 +220,23 @@ mod tests {
                 Some(0),
                 false,
             ),
+            (
+                &[GET, "GET /?a#b HTTP/1.1\r\nHost: a\r\n\r\n"],
+                Some(1),
+                false,
+            ),
             (&["PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"], Some(0), false),
             (&["\x16\x03\x01\n\n"], Some(0), false),
         ];
-        for (requests, unclear, between) in cases {
+        for (requests, refused, between) in cases {
             let bytes = requests.concat();
             for size in [1, 2, 3, 7, 1000] {
                 let mut framing = Framing::default();
                 for piece in bytes.as_bytes().chunks(size) {
                     framing.see(piece);
                 }
-                let found = (0..10).find(|request| !framing.is_clear(*request));
-                assert_eq!(found, *unclear, "{requests:?} by {size}");
+                let found = (0..10).find(|request| framing.check(*request).is_err());
+                assert_eq!(found, *refused, "{requests:?} by {size}");
                 assert_eq!(framing.is_between_requests(), *between, "{requests:?}");
                 assert_eq!(framing.is_http2(), bytes.starts_with("PRI"));
             }
@@ -227,6 +250,6 @@ mod tests {
             framing.see(b"GET / HTTP/1.1\r\n");
         }
         assert!(framing.head.is_empty());
-        assert!(!framing.is_clear(0));
+        assert!(framing.check(0).is_err());
     }
 }
