@@ -21,7 +21,7 @@ use wasmtime_wasi_http::WasiBody;
 
 use crate::application::Application;
 use crate::door::body::{self, Received};
-use crate::door::limits::{CONNECTIONS, HEAD_SIZE, HEAD_TIME, REQUESTS_INSIDE, UPLOADS_INSIDE};
+use crate::door::limits::{self, HEAD_SIZE, HEAD_TIME, REQUESTS_INSIDE, UPLOADS_INSIDE};
 use crate::door::socket::{Seen, Socket};
 use crate::door::{Refusal, close_after, head};
 use crate::reply;
@@ -41,7 +41,7 @@ pub async fn serve(
     shutdown: CancellationToken,
 ) {
     let connections = TaskTracker::new();
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let places = Arc::new(Semaphore::new(limits::connections()));
     let server = Server {
         application: application.clone(),
         inside: Arc::new(Semaphore::new(REQUESTS_INSIDE)),

@@ -31,7 +31,8 @@ pub const BODY_PACE: Pace = Pace {
     total: Duration::from_secs(600),
 };
 
-/// Open connections; further clients wait until one is closed.
+/// Open connections; further clients wait until one is closed. Where the process may open few files,
+/// half of those: the key-value store and outgoing requests need some too.
 pub const CONNECTIONS: usize = 1024;
 
 /// Requests inside components at once; further ones wait. Calls between components don't count, so
@@ -73,9 +74,40 @@ impl Pace {
     }
 }
 
+/// [`CONNECTIONS`], as far as this process can have them.
+pub fn connections() -> usize {
+    std::fs::read_to_string("/proc/self/limits")
+        .ok()
+        .and_then(|limits| open_files(&limits))
+        .map_or(CONNECTIONS, |files| (files / 2).clamp(1, CONNECTIONS))
+}
+
+/// The soft limit, which is the first of its line.
+fn open_files(limits: &str) -> Option<usize> {
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max open files"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::BODY_PACE;
+    use super::{BODY_PACE, open_files};
+
+    #[test]
+    fn reads_the_limit_of_open_files() {
+        for (limits, expected) in [
+            (
+                "Limit Soft Hard\nMax open files   256   4096   files\n",
+                Some(256),
+            ),
+            ("Max open files   unlimited   unlimited   files\n", None),
+            ("Max cpu time   1   1   seconds\n", None),
+            ("", None),
+        ] {
+            assert_eq!(open_files(limits), expected, "{limits}");
+        }
+    }
 
     #[test]
     fn bytes_buy_time() {
