@@ -133,6 +133,10 @@ def signed(client, method, path, body=b"", headers=None, more=(), **signature) -
     return message(first, [*pairs, *more], body, host)
 
 
+def statuses(answers) -> list[int]:
+    return [answer.status_code for answer in answers]
+
+
 def as_bytes(text: str | bytes) -> bytes:
     return text if isinstance(text, bytes) else text.encode("latin-1")
 

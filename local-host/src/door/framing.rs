@@ -9,6 +9,9 @@
 use crate::door::Refusal;
 use crate::door::limits::{HEAD_SIZE, HEADERS};
 
+/// Bytes that are kept for the next head.
+const KEPT: usize = 4096;
+
 const NO_HEAD: Refusal = Refusal::bad("the request's head is malformed");
 const NO_LENGTH: Refusal = Refusal::bad("the Content-Length headers are not one number");
 const TWO_ENDS: Refusal = Refusal::bad("there are both Content-Length and Transfer-Encoding");
@@ -86,7 +89,9 @@ impl Framing {
             bytes = bytes.trim_prefix_newlines();
         }
         let before = self.head.len();
-        self.head.extend_from_slice(bytes);
+        let room = (HEAD_SIZE + 1).saturating_sub(before).min(bytes.len());
+        self.head
+            .extend_from_slice(bytes.get(..room).unwrap_or_default());
         match end_of_head(&self.head, before) {
             Some(end) => {
                 self.head.truncate(end);
@@ -97,6 +102,7 @@ impl Framing {
                 };
                 self.heads += 1;
                 self.head.clear();
+                self.head.shrink_to(KEPT);
                 bytes.get(end - before..).unwrap_or_default()
             }
             None => {
