@@ -13,6 +13,7 @@ use wasmtime_wasi_http::p3::bindings::ServicePre;
 use wasmtime_wasi_http::{Error, WasiBody};
 
 use crate::allowed_hosts::{AllowedHost, AllowedHostError};
+use crate::door::body::Upload;
 use crate::guest::{Capabilities, Guest};
 use crate::key_value::{Database, DatabaseError, KeyValue};
 use crate::manifest::{Component, Manifest};
@@ -155,11 +156,12 @@ impl Application {
     }
 
     /// Answers a request from outside. Its URI is absolute: scheme, authority, and the path as it
-    /// came on the wire.
+    /// came on the wire. `upload` is its body, if a part of that is still to come.
     pub async fn serve(
         &self,
         mut request: Request<WasiBody>,
         client: SocketAddr,
+        upload: Option<Arc<Upload>>,
     ) -> Response<WasiBody> {
         let path = request.uri().path().to_owned();
         let Some(found) = self.router.route(&path) else {
@@ -172,10 +174,12 @@ impl Application {
             client,
         );
         let component = found.component;
-        self.call(component, request).await.unwrap_or_else(|| {
-            tracing::error!(component, "no such component");
-            reply::empty(StatusCode::INTERNAL_SERVER_ERROR)
-        })
+        self.call(component, request, upload)
+            .await
+            .unwrap_or_else(|| {
+                tracing::error!(component, "no such component");
+                reply::empty(StatusCode::INTERNAL_SERVER_ERROR)
+            })
     }
 
     /// Answers a request that one component sends to another.
@@ -187,7 +191,7 @@ impl Application {
         let path = request.uri().path().to_owned();
         // Spin presents a chained call as if it came through the route `/...`.
         spin_headers::add(&mut request, "/...", &path, CHAINED_CLIENT);
-        self.call(component, request).await.ok_or_else(|| {
+        self.call(component, request, None).await.ok_or_else(|| {
             tracing::warn!(
                 component,
                 "chained call to a component that no trigger names"
@@ -207,12 +211,18 @@ impl Application {
         &self,
         component: &str,
         request: Request<WasiBody>,
+        upload: Option<Arc<Upload>>,
     ) -> Option<Response<WasiBody>> {
         let handler = self.components.get(component)?;
-        Some(handler.handle((), request).await.unwrap_or_else(|error| {
-            tracing::error!(component, "request failed: {error:#}");
-            reply::empty(StatusCode::INTERNAL_SERVER_ERROR)
-        }))
+        Some(
+            handler
+                .handle(upload, request)
+                .await
+                .unwrap_or_else(|error| {
+                    tracing::error!(component, "request failed: {error:#}");
+                    reply::empty(StatusCode::INTERNAL_SERVER_ERROR)
+                }),
+        )
     }
 }
 

@@ -9,7 +9,8 @@
 //! - [`manifest`], [`template`], [`routes`], [`allowed_hosts`]: `spin.toml` and what it means; pure.
 //! - [`variables`], [`key_value`], [`outbound`]: what guests call.
 //! - [`engine`], [`guest`], [`pool`]: wasmtime: compiled code, instances, their limits.
-//! - [`application`] puts these together, [`server`] is the HTTP server in front of it.
+//! - [`application`] puts these together, [`server`] is the HTTP server in front of it, [`door`] what
+//!   that server refuses.
 
 #![warn(missing_docs)]
 
@@ -17,6 +18,7 @@ pub mod allowed_hosts;
 pub mod application;
 #[allow(missing_docs)]
 mod bindings;
+pub mod door;
 pub mod engine;
 pub mod guest;
 mod guest_log;

@@ -15,7 +15,7 @@ use crate::allowed_hosts::AllowedHost;
 use crate::application::Application;
 
 /// `http://<component>.spin.internal` is that component, not a place on the network.
-const INTERNAL_DOMAIN: &str = "spin.internal";
+pub const INTERNAL_DOMAIN: &str = "spin.internal";
 
 /// Where one component may send requests.
 #[derive(Clone)]

@@ -2,8 +2,8 @@
 //! up.
 
 use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use tokio::time::Sleep;
@@ -18,9 +18,11 @@ use wasmtime_wasi_http::handler::{
 };
 use wasmtime_wasi_http::p3::bindings::ServicePre;
 
+use crate::door::body::Upload;
 use crate::guest::{Capabilities, Guest};
 
-/// How long a guest may take until it answers, and after that with work it left running.
+/// How long a guest may take until it answers, and after that with work it left running. Time in
+/// which it waits for its client's body does not count.
 pub const REQUEST_TIME: Duration = Duration::from_secs(30);
 
 /// How long an instance waits for another request.
@@ -71,6 +73,7 @@ impl HandlerState for Pool {
         let service = tokio::time::timeout(REQUEST_TIME, starting)
             .await
             .map_err(|_| wasmtime::Error::msg("the component took too long to start"))??;
+        let uploads = Uploads::default();
         Ok(Instance {
             store,
             proxy: Proxy::P3(service),
@@ -78,18 +81,40 @@ impl HandlerState for Pool {
             expiration: Expiration {
                 sleep: Box::pin(tokio::time::sleep(IDLE_TIME)),
                 closing: Box::pin(self.lifetimes.closing.clone().cancelled_owned()),
+                uploads: uploads.clone(),
             },
             state: Worker {
                 component: self.capabilities.component.clone(),
+                uploads,
                 _alive: self.lifetimes.instances.token(),
             },
         })
     }
 }
 
+/// The bodies that are still coming in, of the requests that one instance serves.
+#[derive(Clone, Default)]
+struct Uploads(Arc<Mutex<Vec<Weak<Upload>>>>);
+
+impl Uploads {
+    fn add(&self, upload: &Arc<Upload>) {
+        let mut uploads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        uploads.retain(|upload| upload.strong_count() > 0);
+        uploads.push(Arc::downgrade(upload));
+    }
+
+    /// How long the slowest client was waited for.
+    fn waited(&self) -> Duration {
+        let uploads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = |upload: &Weak<Upload>| Some(upload.upgrade()?.waited());
+        uploads.iter().filter_map(waited).max().unwrap_or_default()
+    }
+}
+
 /// When an instance's time is up.
 pub struct Expiration {
     sleep: Pin<Box<Sleep>>,
+    uploads: Uploads,
     closing: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
@@ -104,23 +129,32 @@ impl WorkerExpiration for Expiration {
         if self.closing.as_mut().poll(cx).is_ready() && idle {
             return Poll::Ready(());
         }
-        let deadline = start + if idle { IDLE_TIME } else { REQUEST_TIME };
-        if self.sleep.deadline() != deadline.into() {
-            self.sleep.as_mut().reset(deadline.into());
+        let time = if idle { IDLE_TIME } else { REQUEST_TIME };
+        loop {
+            let deadline = (start + time + self.uploads.waited()).into();
+            if self.sleep.deadline() != deadline {
+                self.sleep.as_mut().reset(deadline);
+            }
+            ready!(self.sleep.as_mut().poll(cx));
+            // A client that is waited for moves the deadline while that is being reached.
+            if start + time + self.uploads.waited() <= Instant::now() {
+                return Poll::Ready(());
+            }
         }
-        self.sleep.as_mut().poll(cx)
     }
 }
 
 /// One living instance.
 pub struct Worker {
     component: Arc<str>,
+    uploads: Uploads,
     _alive: TaskTrackerToken,
 }
 
 impl WorkerState for Worker {
     type StoreData = Guest;
-    type RequestData = ();
+    /// The request's body, if a part of it is still to come.
+    type RequestData = Option<Arc<Upload>>;
 
     fn should_accept_request(&self, concurrent: usize, total: usize) -> ShouldAccept {
         if total >= REQUESTS {
@@ -135,10 +169,14 @@ impl WorkerState for Worker {
     fn on_request_start(
         &self,
         _: StoreContextMut<'_, Guest>,
-        _: (),
+        upload: Option<Arc<Upload>>,
         _: GuestTaskId,
     ) -> Pin<Box<dyn Future<Output = ()> + Send + Sync>> {
-        Box::pin(tokio::time::sleep(REQUEST_TIME))
+        let Some(upload) = upload else {
+            return Box::pin(tokio::time::sleep(REQUEST_TIME));
+        };
+        self.uploads.add(&upload);
+        Box::pin(own_time(upload))
     }
 
     fn drop(&self, store: Store<Guest>, result: wasmtime::Result<()>) {
@@ -146,5 +184,18 @@ impl WorkerState for Worker {
             tracing::error!(component = &*self.component, "instance ended: {error:#}");
         }
         drop(store);
+    }
+}
+
+/// Ends when a guest has had its time, apart from that in which it waited for its client.
+async fn own_time(upload: Arc<Upload>) {
+    let start = Instant::now();
+    let before = upload.waited();
+    loop {
+        let deadline = start + REQUEST_TIME + upload.waited().saturating_sub(before);
+        if deadline <= Instant::now() {
+            return;
+        }
+        tokio::time::sleep_until(deadline.into()).await;
     }
 }
