@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -16,8 +16,10 @@ use crate::config::Config;
 use crate::execute::{Execute, LanceExecutor};
 use crate::heartbeat::{self, Contact};
 use crate::intake::Intake;
+use crate::purges::Purges;
 use crate::runner::Runner;
 use crate::server::{self, Desk};
+use crate::tables::Tables;
 
 /// Why a worker does not start.
 #[derive(Debug, thiserror::Error)]
@@ -81,9 +83,21 @@ impl Service {
         )?;
         let intake = Intake::new(config.limits.max_queued_tasks.get());
         let contact = Contact::default();
+        let tables = Tables::new(config.storage);
+        let purges = Purges::new(
+            tables.clone(),
+            Arc::clone(&intake),
+            application.clone(),
+            operations.clone(),
+        );
+        let max_concurrent = config.limits.max_concurrent_tasks.get();
         let router = server::router(Desk {
             intake: Arc::clone(&intake),
             contact: contact.clone(),
+            tables,
+            purges: Arc::clone(&purges),
+            writes: Arc::new(Semaphore::new(max_concurrent)),
+            operations: operations.clone(),
             secret: config.secret,
         });
         let (stop_server, stopped) = oneshot::channel();
@@ -96,7 +110,7 @@ impl Service {
             application: application.clone(),
             executor,
             operations,
-            max_concurrent: config.limits.max_concurrent_tasks.get(),
+            max_concurrent,
             task_timeout: config.limits.task_timeout,
         };
         Ok(Self {
@@ -106,7 +120,12 @@ impl Service {
             stop_server,
             server: tokio::spawn(serving.into_future()),
             runner: tokio::spawn(runner.run()),
-            heartbeat: tokio::spawn(heartbeat::run(application, Arc::clone(&intake), contact)),
+            heartbeat: tokio::spawn(heartbeat::run(
+                application,
+                Arc::clone(&intake),
+                purges,
+                contact,
+            )),
             intake,
         })
     }

@@ -1,0 +1,221 @@
+//! Makes a table, or its next version, of an Arrow IPC stream.
+
+use std::io::Cursor;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_ipc::reader::StreamReader;
+use arrow_schema::{ArrowError, Schema, SchemaRef};
+use axum::body::Bytes;
+use lance::dataset::transaction::{Operation, Transaction};
+use lance::dataset::{CommitBuilder, InsertBuilder, WriteDestination, WriteParams};
+use lance::{Dataset, Error};
+use lance_core::is_system_column;
+use lance_maintenance_api::{ApiError, ErrorName};
+use lance_maintenance_dispatch::tables::{WriteMode, Written};
+
+use super::create_only::CreateOnly;
+use super::place::Place;
+use crate::operations::commit::{Uncommitted, find_own_commit, task_properties};
+
+/// Writes the stream's rows. What a write that fails has written is removed again, unless a version
+/// may refer to it.
+pub async fn write(place: &Place, mode: WriteMode, stream: Bytes) -> Result<Written, ApiError> {
+    let (rows, broken) = Rows::read(stream)?;
+    check_schema(place, &rows.schema())?;
+    let existing = place.open(&place.chain(None)?, None).await?.map(Arc::new);
+    if mode == WriteMode::Create && existing.is_some() {
+        return Err(already_there());
+    }
+    let before = existing.as_ref().map_or(0, |table| table.version_id());
+    let mut params = WriteParams {
+        mode: match existing {
+            Some(_) => lance::dataset::WriteMode::Overwrite,
+            None => lance::dataset::WriteMode::Create,
+        },
+        store_params: Some(place.params.clone()),
+        transaction_properties: Some(Arc::new(task_properties(&place.ctx))),
+        ..WriteParams::default()
+    };
+    if mode == WriteMode::Create {
+        params.commit_handler = Some(Arc::new(CreateOnly(Arc::clone(&place.handler))));
+    }
+    let destination = || match &existing {
+        Some(table) => WriteDestination::Dataset(Arc::clone(table)),
+        None => WriteDestination::Uri(&place.ctx.location),
+    };
+    // Lance removes what it has written where it fails half-way.
+    let transaction = InsertBuilder::new(destination())
+        .with_params(&params)
+        .execute_uncommitted_stream(Box::new(rows) as Box<dyn RecordBatchReader + Send>)
+        .await
+        .map_err(|error| match lock(&broken).take() {
+            Some(reason) => unreadable(&reason),
+            None => not_written(place, &error),
+        })?;
+    let uncommitted = Uncommitted::below(Arc::clone(&place.store), &place.base);
+    if let Operation::Overwrite { fragments, .. } = &transaction.operation {
+        uncommitted.add_fragments(fragments);
+    }
+    // Others may have made versions since; the one that a new table begins with may even be gone.
+    if mode == WriteMode::Create && place.newest(&place.chain(None)?).await?.is_some() {
+        uncommitted.remove().await;
+        return Err(already_there());
+    }
+    uncommitted.begin_commit();
+    match commit(destination(), &params, transaction).await {
+        Ok(table) => Ok(Written {
+            version: table.version_id(),
+        }),
+        Err(error) => settle(place, before, &uncommitted, &error).await,
+    }
+}
+
+async fn commit(
+    destination: WriteDestination<'_>,
+    params: &WriteParams,
+    transaction: Transaction,
+) -> Result<Dataset, Error> {
+    let mut commit = CommitBuilder::new(destination)
+        .use_stable_row_ids(params.enable_stable_row_ids)
+        .enable_v2_manifest_paths(params.enable_v2_manifest_paths);
+    if let Some(handler) = &params.commit_handler {
+        commit = commit.with_commit_handler(Arc::clone(handler));
+    }
+    if let Some(store) = &params.store_params {
+        commit = commit.with_store_params(store.clone());
+    }
+    commit.execute(transaction).await
+}
+
+/// Finds out what became of a commit that ended with `error`, and removes what it would have
+/// referred to unless a version refers to it or may yet.
+async fn settle(
+    place: &Place,
+    before: u64,
+    uncommitted: &Uncommitted,
+    error: &Error,
+) -> Result<Written, ApiError> {
+    let found = match place.open(&place.chain(None)?, None).await {
+        Ok(Some(table)) => find_own_commit(&table, &place.ctx, before)
+            .await
+            .map_err(|error| place.error(&error)),
+        Ok(None) => Ok(None),
+        Err(error) => Err(error),
+    };
+    match found {
+        Ok(Some(own)) => {
+            return Ok(Written {
+                version: own.version,
+            });
+        }
+        Ok(None) if !error.is_commit_status_unknown() => uncommitted.remove().await,
+        Ok(None) | Err(_) => {
+            tracing::warn!(error = %place.error(error), "files of a write of unknown outcome stay");
+        }
+    }
+    Err(not_written(place, error))
+}
+
+fn not_written(place: &Place, error: &Error) -> ApiError {
+    match error {
+        Error::DatasetAlreadyExists { .. } => already_there(),
+        // The stream itself is sound: its types or names are what can't be stored.
+        Error::Schema { .. } | Error::SchemaMismatch { .. } | Error::NotSupported { .. } => {
+            bad_schema(&place.error(error).detail)
+        }
+        _ => place.error(error),
+    }
+}
+
+fn check_schema(place: &Place, schema: &Schema) -> Result<(), ApiError> {
+    if let Some(field) = schema.fields().iter().find(|f| is_system_column(f.name())) {
+        return Err(bad_schema(&format!(
+            "'{}' is the name of a column of Lance's own.",
+            field.name()
+        )));
+    }
+    lance_core::datatypes::Schema::try_from(schema)
+        .map(drop)
+        .map_err(|error| bad_schema(&place.error(&error).detail))
+}
+
+fn already_there() -> ApiError {
+    ApiError::new(
+        ErrorName::TableAlreadyExists,
+        "There is a table at the table's location already.",
+    )
+}
+
+fn bad_schema(reason: &str) -> ApiError {
+    ApiError::new(
+        ErrorName::TableSchemaValidationError,
+        format!("A table can't have this schema: {reason}"),
+    )
+}
+
+fn unreadable(reason: &str) -> ApiError {
+    ApiError::invalid(format!(
+        "The body can't be read as an Arrow IPC stream: {reason}"
+    ))
+}
+
+/// The stream's batches. What is wrong with the stream is kept for the answer, as Lance wraps it.
+struct Rows {
+    reader: StreamReader<Cursor<Bytes>>,
+    broken: Arc<Mutex<Option<String>>>,
+}
+
+/// Where [`Rows`] keeps what is wrong.
+type Broken = Arc<Mutex<Option<String>>>;
+
+impl Rows {
+    fn read(stream: Bytes) -> Result<(Self, Broken), ApiError> {
+        let reader = unless_panic(|| StreamReader::try_new(Cursor::new(stream), None))
+            .map_err(|error| unreadable(&error.to_string()))?;
+        let broken = Broken::default();
+        let rows = Self {
+            reader,
+            broken: Arc::clone(&broken),
+        };
+        Ok((rows, broken))
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        // Nothing is read after an error: where the next message begins is not known.
+        if lock(&self.broken).is_some() {
+            return None;
+        }
+        match unless_panic(|| self.reader.next().transpose()).transpose()? {
+            Ok(batch) => Some(Ok(batch)),
+            Err(error) => {
+                *lock(&self.broken) = Some(error.to_string());
+                Some(Err(error))
+            }
+        }
+    }
+}
+
+impl RecordBatchReader for Rows {
+    fn schema(&self) -> SchemaRef {
+        self.reader.schema()
+    }
+}
+
+/// Arrow's decoder panics at some streams that are not what they say.
+fn unless_panic<T>(decode: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, ArrowError> {
+    catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| {
+        Err(ArrowError::ParseError(
+            "a message does not hold what it says.".to_owned(),
+        ))
+    })
+}
+
+fn lock(broken: &Mutex<Option<String>>) -> std::sync::MutexGuard<'_, Option<String>> {
+    broken.lock().unwrap_or_else(PoisonError::into_inner)
+}
