@@ -17,7 +17,8 @@ use lance_maintenance_dispatch::tables::{
 };
 use serde::de::DeserializeOwned;
 
-use super::{Desk, MAX_BODY, Refusal, unavailable, unreadable, verify};
+use super::{Desk, MAX_BODY, Refusal, not_taken, unavailable, unreadable, verify};
+use crate::intake::NotTaken;
 use crate::tables::{commit, describe, exist, versions, write};
 
 /// When a write that found no place may be tried again, in seconds.
@@ -37,6 +38,9 @@ pub fn router() -> Router<Desk> {
 }
 
 async fn write_table(State(desk): State<Desk>, request: Request) -> Result<Json<Written>, Refusal> {
+    if !desk.intake.is_open() {
+        return Err(not_taken(NotTaken::Closed));
+    }
     // Before the body is read, as bodies are what takes the memory.
     let Ok(place) = Arc::clone(&desk.writes).try_acquire_owned() else {
         return Err(Refusal {
@@ -150,13 +154,25 @@ impl Desk {
         &self,
         work: impl Future<Output = Result<Answer, ApiError>> + Send + 'static,
     ) -> Result<Answer, ApiError> {
-        self.operations.spawn(work).await.unwrap_or_else(|_| {
+        let answer = self.operations.spawn(work).await.unwrap_or_else(|_| {
             // The panic's text may hold anything: it went to the log, and stays there.
             Err(ApiError::new(
                 ErrorName::InternalError,
                 "The request broke off unexpectedly; the worker's log has more.",
             ))
-        })
+        });
+        // What whoever asked can't do anything about.
+        if let Err(error) = &answer
+            && matches!(
+                error.name,
+                ErrorName::InternalError
+                    | ErrorName::PermissionDenied
+                    | ErrorName::ServiceUnavailable
+            )
+        {
+            tracing::warn!(%error, "a request about a table failed");
+        }
+        answer
     }
 }
 

@@ -97,9 +97,9 @@ fn is_manifest(parts: &[&str]) -> bool {
 /// Whether Lance writes a file of this path.
 fn is_lance(parts: &[&str]) -> bool {
     of_chain(parts, |parts| match parts {
-        [DATA, file] => has_extension(file, &["lance"]),
+        [DATA, file] => has_extension(file, "lance"),
         // Large values lie in a folder of their data file's name.
-        [DATA, _, file] => has_extension(file, &["blob", "lance"]),
+        [DATA, _, file] => has_extension(file, "blob"),
         [file] => FILES.contains(file),
         [folder, ..] => FOLDERS.contains(folder),
         [] => false,
@@ -117,9 +117,9 @@ fn of_chain(parts: &[&str], which: fn(&[&str]) -> bool) -> bool {
     }
 }
 
-fn has_extension(file: &str, extensions: &[&str]) -> bool {
+fn has_extension(file: &str, extension: &str) -> bool {
     file.rsplit_once('.')
-        .is_some_and(|(stem, extension)| !stem.is_empty() && extensions.contains(&extension))
+        .is_some_and(|(stem, found)| !stem.is_empty() && found == extension)
 }
 
 /// Removes the folders of a table that are empty, and the table's own if it is.
@@ -170,7 +170,8 @@ mod tests {
             ("1.lance", false, false),
             ("data/readme.md", false, false),
             ("data/.lance", false, false),
-            ("data/a/b/1.lance", false, false),
+            ("data/t/1.lance", false, false),
+            ("data/a/b/1.blob", false, false),
             ("tree/1.lance", false, false),
             ("tree/b/notes.txt", false, false),
             ("versions/1.manifest", false, false),

@@ -237,6 +237,12 @@ async fn no_more_at_once_than_may() {
     let all = bench.served.desk.writes.acquire_many(4);
     let all = tokio::time::timeout(Duration::from_secs(5), all).await;
     drop(all.unwrap().unwrap());
+    bench.served.intake.close();
+    let (status, answer) = bench.write("b", "create", &body).await;
+    assert_eq!(
+        (status, &answer["error"]),
+        (503, &json!("ServiceUnavailable"))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
