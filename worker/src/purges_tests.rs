@@ -15,6 +15,7 @@ fn folder() -> TempDir {
         "t/_versions/latest_version_hint.json",
         "t/data/1.lance",
         "t/_indices/u/page.idx",
+        "t/_latest.manifest",
         "t/tree/b/_versions/18446744073709551613.manifest",
         "t/tree/b/data/2.lance",
         "u/_versions/18446744073709551614.manifest",

@@ -11,6 +11,7 @@ use futures::{StreamExt, TryStreamExt, future};
 use lance_io::local::to_local_path;
 use lance_maintenance_api::ApiError;
 use lance_table::io::commit::VERSIONS_DIR;
+use object_store::ObjectStoreExt;
 use object_store::path::Path;
 
 use super::place::{BRANCHES, Place};
@@ -28,9 +29,10 @@ const FOLDERS: [&str; 8] = [
 ];
 /// The folder of the data files, whose name is anybody's.
 const DATA: &str = "data";
-/// Files beside the folders: the newest manifest as the first versions of Lance kept it, and what a
-/// directory namespace notes about a table.
-const FILES: [&str; 3] = ["_latest.manifest", ".lance-reserved", ".lance-deregistered"];
+/// The newest manifest, as the first versions of Lance kept it.
+const OLD_MANIFEST: &str = "_latest.manifest";
+/// Files beside the folders: what a directory namespace notes about a table.
+const FILES: [&str; 2] = [".lance-reserved", ".lance-deregistered"];
 
 /// Removes the files, then the folders that are empty by then; how many files there were. Nothing
 /// there is no error.
@@ -41,22 +43,30 @@ pub async fn purge(place: &Place) -> Result<u64, ApiError> {
             "The table's location is a whole store, not a folder in it.",
         ));
     }
-    let manifests = remove(place, is_manifest).await?;
-    let others = remove(place, is_lance).await?;
+    let mut removed = 0;
+    for folder in [VERSIONS_DIR, BRANCHES] {
+        removed += remove(place, &place.base.clone().join(folder), is_manifest).await?;
+    }
+    let oldest = place.base.clone().join(OLD_MANIFEST);
+    match place.store.inner.delete(&oldest).await {
+        Err(error) if !is_gone(&error) => return Err(place.error(&error.into())),
+        _ => {}
+    }
+    removed += remove(place, &place.base, is_lance).await?;
     if place.store.has_direct_local_paths() {
         let folder = PathBuf::from(to_local_path(&place.base));
         // What can't be removed is not empty, or nobody's concern.
         let _ = tokio::task::spawn_blocking(move || remove_folders(&folder)).await;
     }
-    Ok(manifests + others)
+    Ok(removed)
 }
 
-async fn remove(place: &Place, which: fn(&[&str]) -> bool) -> Result<u64, ApiError> {
+async fn remove(place: &Place, folder: &Path, which: fn(&[&str]) -> bool) -> Result<u64, ApiError> {
     let base = place.base.clone();
     let found = place
         .store
         .inner
-        .list(Some(&place.base))
+        .list(Some(folder))
         .map_ok(|file| file.location)
         .try_filter(move |path| future::ready(is_below(path, &base, which)))
         // A folder that is not there can't be listed on some stores.
@@ -90,7 +100,7 @@ fn is_below(path: &Path, base: &Path, which: fn(&[&str]) -> bool) -> bool {
 /// Whether a table can be opened by this file.
 fn is_manifest(parts: &[&str]) -> bool {
     of_chain(parts, |parts| {
-        matches!(parts, [VERSIONS_DIR, _, ..] | ["_latest.manifest"])
+        matches!(parts, [VERSIONS_DIR, _, ..] | [OLD_MANIFEST])
     })
 }
 
@@ -100,7 +110,7 @@ fn is_lance(parts: &[&str]) -> bool {
         [DATA, file] => has_extension(file, "lance"),
         // Large values lie in a folder of their data file's name.
         [DATA, _, file] => has_extension(file, "blob"),
-        [file] => FILES.contains(file),
+        [file] => *file == OLD_MANIFEST || FILES.contains(file),
         [folder, ..] => FOLDERS.contains(folder),
         [] => false,
     })
