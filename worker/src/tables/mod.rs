@@ -5,6 +5,7 @@
 //! | [`location`] | which locations the worker touches |
 //! | [`place`] | a location with its store, and errors as they are answered |
 //! | [`write`], [`create_only`] | makes a table, or its next version, of an Arrow IPC stream |
+//! | [`rows`], [`framing`] | the stream, decoded, and checked before |
 //! | [`describe`] | schema and numbers of a version |
 //! | [`exist`] | which locations hold a table |
 //! | [`versions`] | lists versions |
@@ -17,9 +18,11 @@ pub mod commit;
 pub mod create_only;
 pub mod describe;
 pub mod exist;
+pub mod framing;
 pub mod location;
 pub mod place;
 pub mod purge;
+pub mod rows;
 pub mod versions;
 pub mod write;
 

@@ -1,12 +1,9 @@
 //! Makes a table, or its next version, of an Arrow IPC stream.
 
-use std::io::Cursor;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_ipc::reader::StreamReader;
-use arrow_schema::{ArrowError, Schema, SchemaRef};
+use arrow_array::RecordBatchReader;
+use arrow_schema::Schema;
 use axum::body::Bytes;
 use lance::dataset::transaction::{Operation, Transaction};
 use lance::dataset::{CommitBuilder, InsertBuilder, WriteDestination, WriteParams};
@@ -17,12 +14,14 @@ use lance_maintenance_dispatch::tables::{WriteMode, Written};
 
 use super::create_only::CreateOnly;
 use super::place::Place;
+use super::rows::Rows;
 use crate::operations::commit::{Uncommitted, find_own_commit, task_properties};
 
 /// Writes the stream's rows. What a write that fails has written is removed again, unless a version
 /// may refer to it.
 pub async fn write(place: &Place, mode: WriteMode, stream: Bytes) -> Result<Written, ApiError> {
-    let (rows, broken) = Rows::read(stream)?;
+    let rows = Rows::read(stream).map_err(|reason| unreadable(&reason))?;
+    let broken = rows.broken();
     check_schema(place, &rows.schema())?;
     let existing = place.open(&place.chain(None)?, None).await?.map(Arc::new);
     if mode == WriteMode::Create && existing.is_some() {
@@ -50,7 +49,7 @@ pub async fn write(place: &Place, mode: WriteMode, stream: Bytes) -> Result<Writ
         .with_params(&params)
         .execute_uncommitted_stream(Box::new(rows) as Box<dyn RecordBatchReader + Send>)
         .await
-        .map_err(|error| match lock(&broken).take() {
+        .map_err(|error| match broken.reason() {
             Some(reason) => unreadable(&reason),
             None => not_written(place, &error),
         })?;
@@ -157,65 +156,6 @@ fn bad_schema(reason: &str) -> ApiError {
 
 fn unreadable(reason: &str) -> ApiError {
     ApiError::invalid(format!(
-        "The body can't be read as an Arrow IPC stream: {reason}"
+        "The body can't be read as an Arrow IPC stream: {reason}."
     ))
-}
-
-/// The stream's batches. What is wrong with the stream is kept for the answer, as Lance wraps it.
-struct Rows {
-    reader: StreamReader<Cursor<Bytes>>,
-    broken: Arc<Mutex<Option<String>>>,
-}
-
-/// Where [`Rows`] keeps what is wrong.
-type Broken = Arc<Mutex<Option<String>>>;
-
-impl Rows {
-    fn read(stream: Bytes) -> Result<(Self, Broken), ApiError> {
-        let reader = unless_panic(|| StreamReader::try_new(Cursor::new(stream), None))
-            .map_err(|error| unreadable(&error.to_string()))?;
-        let broken = Broken::default();
-        let rows = Self {
-            reader,
-            broken: Arc::clone(&broken),
-        };
-        Ok((rows, broken))
-    }
-}
-
-impl Iterator for Rows {
-    type Item = Result<RecordBatch, ArrowError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        // Nothing is read after an error: where the next message begins is not known.
-        if lock(&self.broken).is_some() {
-            return None;
-        }
-        match unless_panic(|| self.reader.next().transpose()).transpose()? {
-            Ok(batch) => Some(Ok(batch)),
-            Err(error) => {
-                *lock(&self.broken) = Some(error.to_string());
-                Some(Err(error))
-            }
-        }
-    }
-}
-
-impl RecordBatchReader for Rows {
-    fn schema(&self) -> SchemaRef {
-        self.reader.schema()
-    }
-}
-
-/// Arrow's decoder panics at some streams that are not what they say.
-fn unless_panic<T>(decode: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, ArrowError> {
-    catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| {
-        Err(ArrowError::ParseError(
-            "a message does not hold what it says.".to_owned(),
-        ))
-    })
-}
-
-fn lock(broken: &Mutex<Option<String>>) -> std::sync::MutexGuard<'_, Option<String>> {
-    broken.lock().unwrap_or_else(PoisonError::into_inner)
 }
