@@ -45,8 +45,10 @@ pub const PURGED_PATH: &str = "/worker/v1/purged";
 pub const WRITE_LIMIT: usize = 256 * 1024 * 1024;
 
 /// What happens to a table that is there already. A write that fails leaves the table as it was, and
-/// no files; a stream that can't be read is `InvalidInput`, a schema that Lance can't store
-/// `TableSchemaValidationError`. A stream without batches makes a table without rows.
+/// no files, unless the store does not say what became of the commit (`ServiceUnavailable`: look at
+/// the table before writing again). A stream that can't be read is `InvalidInput`, a schema that
+/// Lance can't store `TableSchemaValidationError`. A stream without batches makes a table without
+/// rows; one may have 2^31 rows, and unpack to 2 GiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WriteMode {

@@ -162,6 +162,28 @@ async fn what_is_refused_leaves_nothing() {
 }
 
 #[tokio::test]
+async fn what_a_version_may_refer_to_stays() {
+    let bench = Bench::new().await;
+    // A file where the folder of versions has to be: Lance can't tell what became of the commit.
+    std::fs::create_dir(bench.path("a")).unwrap();
+    std::fs::write(bench.path("a/_versions"), "").unwrap();
+    let body = stream(&[rows(0..10)]);
+    let (status, answer) = bench.write("a", "create", &body).await;
+    let error = answer["error"].as_str().unwrap();
+    assert_eq!((status, error), (503, "ServiceUnavailable"), "{answer}");
+    let detail = answer["detail"].as_str().unwrap();
+    assert!(detail.contains("did not say whether"), "{detail}");
+    assert!(
+        !detail.contains(".rs") && !detail.contains("/tmp"),
+        "{detail}"
+    );
+    assert_eq!(files(&bench.path("a/data")).len(), 1);
+    // The store is as it should be again, and so is the table.
+    std::fs::remove_file(bench.path("a/_versions")).unwrap();
+    assert_eq!(bench.write("a", "create", &body).await.0, 200);
+}
+
+#[tokio::test]
 async fn the_query_is_signed() {
     let bench = Bench::new().await;
     let body = stream(&[rows(0..1)]);
