@@ -26,10 +26,11 @@ pub mod rows;
 pub mod versions;
 pub mod write;
 
+use std::collections::VecDeque;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use lance_io::object_store::ObjectStoreRegistry;
+use lance_io::object_store::{ObjectStore, ObjectStoreRegistry};
 use lance_maintenance_api::ApiError;
 
 use crate::storage::StorageOptions;
@@ -37,13 +38,17 @@ use place::Place;
 
 /// How many stores are asked at the same time for one request.
 const CONCURRENT_READS: usize = 16;
+/// How many stores stay open for the next request.
+const KEPT_STORES: usize = 16;
 
 /// The tables that the worker reaches.
 #[derive(Clone, Default)]
 pub struct Tables {
     storage: StorageOptions,
-    /// Keeps connections to stores for as long as somebody uses them.
+    /// Finds the stores that are open.
     registry: Arc<ObjectStoreRegistry>,
+    /// Keeps them open: a new client has to find the bucket's region and connect first.
+    kept: Arc<Mutex<VecDeque<Arc<ObjectStore>>>>,
 }
 
 impl Tables {
@@ -52,12 +57,26 @@ impl Tables {
         Self {
             storage,
             registry: Arc::default(),
+            kept: Arc::default(),
         }
     }
 
     /// The place with this location.
     pub async fn place(&self, location: &str) -> Result<Place, ApiError> {
-        Place::new(location, &self.storage, Arc::clone(&self.registry)).await
+        let place = Place::new(location, &self.storage, Arc::clone(&self.registry)).await?;
+        self.keep(&place.store);
+        Ok(place)
+    }
+
+    fn keep(&self, store: &Arc<ObjectStore>) {
+        // Nothing that can panic runs while the lock is held.
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if !kept.iter().any(|kept| Arc::ptr_eq(kept, store)) {
+            if kept.len() >= KEPT_STORES {
+                kept.pop_front();
+            }
+            kept.push_back(Arc::clone(store));
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use lance::dataset::builder::DatasetBuilder;
 use lance::dataset::refs::{branch_contents_path, check_valid_branch};
+use lance::session::Session;
 use lance::{Dataset, Error};
 use lance_io::object_store::{
     ObjectStore, ObjectStoreParams, ObjectStoreRegistry, StorageOptionsAccessor,
@@ -22,11 +23,12 @@ use crate::storage::StorageOptions;
 
 /// Where Lance puts branches, each of which looks like a table.
 pub const BRANCHES: &str = "tree";
+/// How much one request caches, in bytes: hardly anything is read twice.
+const CACHE: usize = 64 * 1024 * 1024;
 /// How the branch is called that has no name.
 const MAIN: &str = "main";
 
 /// A location with its store. Whether a table is there, nobody knows yet.
-#[derive(Debug)]
 pub struct Place {
     /// The location as an operation knows it. Its task is this request.
     pub ctx: OperationContext,
@@ -38,6 +40,8 @@ pub struct Place {
     pub handler: Arc<dyn CommitHandler>,
     /// What the store is opened with.
     pub params: ObjectStoreParams,
+    /// Caches of this request alone, and the stores that are open.
+    pub session: Arc<Session>,
 }
 
 /// A line of versions: the main one, or a branch.
@@ -73,6 +77,7 @@ impl Place {
             ..ObjectStoreParams::default()
         };
         let opened = async {
+            let registry = Arc::clone(&registry);
             let store = ObjectStore::from_uri_and_params(registry, &ctx.location, &params).await?;
             let handler = commit_handler_from_url(&ctx.location, &Some(params.clone())).await?;
             Ok::<_, Error>((store, handler))
@@ -84,6 +89,7 @@ impl Place {
             base,
             handler,
             params,
+            session: Arc::new(Session::new(CACHE, CACHE, registry)),
         })
     }
 
@@ -142,7 +148,8 @@ impl Place {
         version: Option<u64>,
     ) -> Result<Option<Dataset>, ApiError> {
         let mut builder = DatasetBuilder::from_uri(&chain.uri)
-            .with_storage_options(self.ctx.storage_options.clone());
+            .with_store_params(self.params.clone())
+            .with_session(Arc::clone(&self.session));
         if let Some(version) = version {
             builder = builder.with_version(version);
         }

@@ -34,6 +34,7 @@ pub async fn write(place: &Place, mode: WriteMode, stream: Bytes) -> Result<Writ
             None => lance::dataset::WriteMode::Create,
         },
         store_params: Some(place.params.clone()),
+        session: Some(Arc::clone(&place.session)),
         transaction_properties: Some(Arc::new(task_properties(&place.ctx))),
         ..WriteParams::default()
     };
@@ -84,6 +85,9 @@ async fn commit(
     }
     if let Some(store) = &params.store_params {
         commit = commit.with_store_params(store.clone());
+    }
+    if let Some(session) = &params.session {
+        commit = commit.with_session(Arc::clone(session));
     }
     commit.execute(transaction).await
 }
