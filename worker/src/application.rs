@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable};
+use lance_maintenance_dispatch::tables::{PURGED_PATH, Purged};
 use lance_maintenance_dispatch::{
     CLAIM_PATH, Claim, Claimed, Dispatch, FINISH_PATH, Finish, HEARTBEAT_PATH, Heartbeat, Outcome,
     PROGRESS_PATH, Report, TakeUp, TaskAddress, signature,
@@ -155,6 +156,25 @@ impl Application {
         )
         .when(CallError::may_pass)
         .notify(|error, pause| tracing::warn!(%error, ?pause, "reporting the end again soon"))
+        .await?;
+        Ok(())
+    }
+
+    /// Says that the data of a dropped table has been removed. Repeated like the end of an attempt;
+    /// the application asks again if it never hears of it.
+    pub async fn purged(&self, table_id: &str) -> Result<(), CallError> {
+        let purged = Purged {
+            worker_id: self.worker_id.clone(),
+            table_id: table_id.to_owned(),
+        };
+        let call = || self.call::<_, Claimed>(PURGED_PATH, &purged, CALL);
+        call.retry(
+            self.patience
+                .pauses()
+                .with_total_delay(Some(self.patience.finish)),
+        )
+        .when(CallError::may_pass)
+        .notify(|error, pause| tracing::warn!(%error, ?pause, "reporting a purge again soon"))
         .await?;
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lance_maintenance_dispatch::tables::Purge;
 use lance_maintenance_dispatch::{Dispatch, HEARTBEAT_SECONDS};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
@@ -10,6 +11,7 @@ use tokio::time::{Instant, sleep};
 use crate::application::Application;
 use crate::intake::{Intake, NotTaken};
 use crate::logging::task_span;
+use crate::purges::Purges;
 use crate::queue::Refused;
 
 /// The pause after an answer that brought tasks, since there may be more, and after none at all.
@@ -37,7 +39,12 @@ impl Contact {
 }
 
 /// Sends heartbeats for ever. Until the first answer they say that the worker has just started.
-pub async fn run(application: Application, intake: Arc<Intake>, contact: Contact) {
+pub async fn run(
+    application: Application,
+    intake: Arc<Intake>,
+    purges: Arc<Purges>,
+    contact: Contact,
+) {
     let mut starting = true;
     let mut silent = false;
     loop {
@@ -51,6 +58,7 @@ pub async fn run(application: Application, intake: Arc<Intake>, contact: Contact
                     tracing::info!("the application answers");
                 }
                 (starting, silent) = (false, false);
+                begin(&purges, take_up.purges);
                 if take_up.tasks.is_empty() {
                     Duration::from_secs(HEARTBEAT_SECONDS)
                 } else {
@@ -87,11 +95,23 @@ fn take(intake: &Intake, tasks: Vec<Dispatch>) {
     }
 }
 
+fn begin(purges: &Arc<Purges>, listed: Vec<Purge>) {
+    for purge in listed {
+        let table_id = purge.table_id.clone();
+        if let Err(error) = purges.offer(purge) {
+            tracing::warn!(%table_id, %error, "a purge is not taken up");
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tables::Tables;
     use crate::testing::{FakeApplication, dispatch};
     use lance_maintenance_dispatch::HEARTBEAT_PATH;
+    use lance_maintenance_dispatch::tables::PURGED_PATH;
+    use tokio::runtime::Handle;
 
     #[tokio::test]
     async fn starts_until_answered_then_takes_up() {
@@ -103,7 +123,34 @@ mod tests {
         // In hand already: listed by mistake of time, taken once.
         intake.offer(first.clone()).unwrap();
         assert!(!contact.is_fresh());
-        let beating = tokio::spawn(run(fake.client(), Arc::clone(&intake), contact.clone()));
+        let purges = Purges::new(
+            Tables::default(),
+            Arc::clone(&intake),
+            fake.client(),
+            Handle::current(),
+        );
+        let folder = tempfile::tempdir().unwrap();
+        fake.list_purges(vec![
+            Purge {
+                table_id: "T".to_owned(),
+                location: format!("file://{}/t.lance", folder.path().display()),
+            },
+            Purge {
+                table_id: "no table's".to_owned(),
+                location: "file:///".to_owned(),
+            },
+        ]);
+        let beating = tokio::spawn(run(
+            fake.client(),
+            Arc::clone(&intake),
+            purges,
+            contact.clone(),
+        ));
+        let purged = fake.wait_for(PURGED_PATH, 1).await;
+        assert_eq!(
+            purged,
+            [serde_json::json!({"worker_id": "worker-1", "table_id": "T"})]
+        );
         let calls = fake.wait_for(HEARTBEAT_PATH, 3).await;
         beating.abort();
 

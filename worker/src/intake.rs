@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use lance_maintenance_dispatch::{Dispatch, TaskAddress};
 use tokio::sync::{Notify, watch};
 
-use crate::queue::{Queue, Refused};
+use crate::queue::{HeldLane, Queue, Refused};
 
 /// Why a task is not taken in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub struct Intake {
     queue: Mutex<Queue>,
     /// Tells the runner that there may be a next task.
     changed: Notify,
+    /// Tells those who wait for a table that one is no longer busy.
+    freed: Notify,
     open: watch::Sender<bool>,
 }
 
@@ -32,6 +34,7 @@ impl Intake {
         Arc::new(Self {
             queue: Mutex::new(Queue::new(max_waiting)),
             changed: Notify::new(),
+            freed: Notify::new(),
             open: watch::Sender::new(true),
         })
     }
@@ -58,6 +61,26 @@ impl Intake {
             // A change since the look above is remembered by the `Notify`.
             tokio::select! {
                 () = self.changed.notified() => {}
+                () = self.closed() => {}
+            }
+        }
+        None
+    }
+
+    /// Waits until no task runs on the table at this location, and keeps others from it until the
+    /// value is dropped; none once the intake is closed.
+    pub async fn hold(self: &Arc<Self>, location: &str) -> Option<HeldTable> {
+        while self.is_open() {
+            // Made before the look, so that a table that is let go of right after it is noticed.
+            let freed = self.freed.notified();
+            if let Some(lane) = self.queue().hold(location) {
+                return Some(HeldTable {
+                    lane: Some(lane),
+                    intake: Arc::clone(self),
+                });
+            }
+            tokio::select! {
+                () = freed => {}
                 () = self.closed() => {}
             }
         }
@@ -95,6 +118,12 @@ impl Intake {
         }
     }
 
+    /// A table is no longer busy.
+    fn let_go(&self) {
+        self.changed.notify_one();
+        self.freed.notify_waiters();
+    }
+
     fn queue(&self) -> MutexGuard<'_, Queue> {
         // Nothing that can panic runs while the lock is held.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
@@ -118,6 +147,23 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         self.intake.queue().done(&self.dispatch.task_id);
-        self.intake.changed.notify_one();
+        self.intake.let_go();
+    }
+}
+
+/// A table on which no task runs until this is dropped.
+#[derive(Debug)]
+pub struct HeldTable {
+    /// There until it is dropped.
+    lane: Option<HeldLane>,
+    intake: Arc<Intake>,
+}
+
+impl Drop for HeldTable {
+    fn drop(&mut self) {
+        if let Some(lane) = self.lane.take() {
+            self.intake.queue().release(lane);
+            self.intake.let_go();
+        }
     }
 }

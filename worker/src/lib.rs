@@ -10,10 +10,12 @@
 //! |---|---|
 //! | [`cli`], [`config`], [`storage`] | what the worker is told |
 //! | [`service`] | the whole worker, started and stopped |
-//! | [`server`] | what the worker serves: tasks, health, readiness |
+//! | [`server`] | what the worker serves: tasks, tables, health, readiness |
 //! | [`heartbeat`] | says that the worker lives, takes up what waits |
 //! | [`queue`], [`intake`] | which task comes next |
 //! | [`runner`] | sees a task through: claim, run, report, finish |
+//! | [`tables`] | what is done to a table at once: written, described, listed, committed |
+//! | [`purges`] | removes the data of dropped tables in the background |
 //! | [`application`] | the application as the worker calls it |
 //! | [`execute`] | the seam between the two halves |
 //! | [`operations`], [`progress`] | what a task does to its table, and how far it is |
@@ -30,11 +32,13 @@ pub mod intake;
 pub mod logging;
 pub mod operations;
 pub mod progress;
+pub mod purges;
 pub mod queue;
 pub mod runner;
 pub mod server;
 pub mod service;
 pub mod storage;
+pub mod tables;
 #[cfg(test)]
 mod testing;
 mod time;

@@ -32,6 +32,11 @@ pub struct Queue {
     max_waiting: usize,
 }
 
+/// A table that is busy without a task. Not to be dropped, but to be released.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub struct HeldLane(String);
+
 #[derive(Debug, Default)]
 struct Lane {
     waiting: VecDeque<Dispatch>,
@@ -100,17 +105,38 @@ impl Queue {
         if !self.in_hand.get(task_id).is_some_and(|place| place.running) {
             return;
         }
-        let Some(place) = self.in_hand.remove(task_id) else {
-            return;
-        };
-        let Some(lane) = self.lanes.get_mut(&place.lane) else {
+        if let Some(place) = self.in_hand.remove(task_id) {
+            self.let_go(place.lane);
+        }
+    }
+
+    /// Makes the table at this location busy as if a task ran on it, until [`Queue::release`] with
+    /// the value that is returned; none if it is busy.
+    pub fn hold(&mut self, location: &str) -> Option<HeldLane> {
+        let name = lane_name(location);
+        let lane = self.lanes.entry(name.clone()).or_default();
+        if lane.running {
+            return None;
+        }
+        lane.running = true;
+        self.ready.retain(|ready| *ready != name);
+        Some(HeldLane(name))
+    }
+
+    /// Lets go of a table that was held.
+    pub fn release(&mut self, lane: HeldLane) {
+        self.let_go(lane.0);
+    }
+
+    fn let_go(&mut self, name: String) {
+        let Some(lane) = self.lanes.get_mut(&name) else {
             return;
         };
         lane.running = false;
         if lane.waiting.is_empty() {
-            self.lanes.remove(&place.lane);
+            self.lanes.remove(&name);
         } else {
-            self.ready.push_back(place.lane);
+            self.ready.push_back(name);
         }
     }
 
@@ -210,6 +236,27 @@ mod tests {
         fn again_id() -> TaskId {
             dispatch(2, "/a").task_id
         }
+    }
+
+    #[test]
+    fn a_held_table_is_busy_and_keeps_its_tasks() {
+        let mut queue = Queue::new(9);
+        let (a, b) = (dispatch(1, "file:///w/a"), dispatch(2, "file:///w/b"));
+        queue.push(a.clone()).unwrap();
+        let held = queue.hold("file:///w/a/").unwrap();
+        assert_eq!(queue.hold("file:///w/a"), None);
+        queue.push(b.clone()).unwrap();
+        assert_eq!(queue.take(), Some(b.clone()));
+        assert_eq!(queue.take(), None);
+        // A table on which a task runs can't be held.
+        assert_eq!(queue.hold("file:///w/b"), None);
+        queue.done(&b.task_id);
+        let other = queue.hold("file:///w/b").unwrap();
+        queue.release(other);
+        queue.release(held);
+        assert_eq!(queue.take(), Some(a.clone()));
+        queue.done(&a.task_id);
+        assert!(queue.lanes.is_empty() && queue.ready.is_empty());
     }
 
     #[derive(Clone, Debug)]

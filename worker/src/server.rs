@@ -1,17 +1,21 @@
-//! What the worker serves: tasks from the application, and two checks for whoever supervises it.
+//! What the worker serves: tasks from the application, what the catalog asks about tables, and two
+//! checks for whoever supervises it.
 //!
 //! | request | answers |
 //! |---|---|
 //! | `POST /v1/tasks` | 202 queued, 409 has it already, 429 full, 400, 401, 413, 503 stopping |
+//! | `POST /v1/tables/...` | see [`lance_maintenance_dispatch::tables`]; 400, 401, 413, 503 |
 //! | `GET /healthz` | 200 while the worker lives |
 //! | `GET /readyz` | 200 while the application answers, else 503 |
+
+mod tables;
 
 use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{DefaultBodyLimit, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -19,15 +23,19 @@ use lance_maintenance_api::{ApiError, ErrorName};
 use lance_maintenance_dispatch::{Dispatch, HEARTBEAT_SECONDS, TASKS_PATH, signature};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use crate::heartbeat::Contact;
 use crate::intake::{Intake, NotTaken};
 use crate::logging::task_span;
+use crate::purges::Purges;
 use crate::queue::Refused;
+use crate::tables::Tables;
 use crate::time::unix_seconds;
 
-/// The largest body that is read, in bytes.
+/// The largest body that is read, in bytes; that of a table's rows apart.
 pub const MAX_BODY: usize = 1 << 20;
 /// The header that carries the id of a request, which `instance` of an error repeats.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-oss-request-id");
@@ -39,7 +47,15 @@ pub struct Desk {
     pub intake: Arc<Intake>,
     /// Whether the application answers.
     pub contact: Contact,
-    /// What tasks are signed with.
+    /// The tables that can be asked about.
+    pub tables: Tables,
+    /// Where dropped tables go.
+    pub purges: Arc<Purges>,
+    /// A permit for each table that may be written at the same time.
+    pub writes: Arc<Semaphore>,
+    /// The runtime on which Lance is called.
+    pub operations: Handle,
+    /// What messages are signed with.
     pub secret: SecretString,
 }
 
@@ -47,6 +63,7 @@ pub struct Desk {
 pub fn router(desk: Desk) -> Router {
     Router::new()
         .route(TASKS_PATH, post(take_task))
+        .merge(tables::router())
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready))
         .fallback(no_such_operation)
@@ -57,11 +74,12 @@ pub fn router(desk: Desk) -> Router {
 
 async fn take_task(
     State(desk): State<Desk>,
+    uri: Uri,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<StatusCode, Refusal> {
-    let body = body.map_err(unreadable)?;
-    verify(&desk.secret, &headers, &body)?;
+    let body = body.map_err(|rejection| unreadable(&rejection, MAX_BODY))?;
+    verify(&desk.secret, &uri, &headers, &body)?;
     let dispatch: Dispatch = serde_json::from_slice(&body)
         .map_err(|error| ApiError::invalid(format!("The task can't be read: {error}.")))?;
     let _span = task_span(&dispatch).entered();
@@ -100,12 +118,19 @@ async fn method_not_allowed() -> Refusal {
     .into()
 }
 
-fn verify(secret: &SecretString, headers: &HeaderMap, body: &[u8]) -> Result<(), Refusal> {
+/// Checks a message that was posted. What is signed is the path with the query, as it came.
+fn verify(
+    secret: &SecretString,
+    uri: &Uri,
+    headers: &HeaderMap,
+    body: &[u8],
+) -> Result<(), Refusal> {
+    let path = uri.path_and_query().map_or("", |path| path.as_str());
     let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
     signature::verify(
         secret.expose_secret(),
         "POST",
-        TASKS_PATH,
+        path,
         header(signature::TIMESTAMP_HEADER),
         header(signature::SIGNATURE_HEADER),
         body,
@@ -115,15 +140,15 @@ fn verify(secret: &SecretString, headers: &HeaderMap, body: &[u8]) -> Result<(),
         status: StatusCode::UNAUTHORIZED,
         error: ApiError::new(
             ErrorName::AccessDenied,
-            format!("Tasks come from the application: {error}."),
+            format!("Only the application is served: {error}."),
         ),
         retry_after: None,
     })
 }
 
-fn unreadable(rejection: BytesRejection) -> ApiError {
+fn unreadable(rejection: &BytesRejection, limit: usize) -> ApiError {
     if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-        let detail = format!("A task is {MAX_BODY} bytes at most.");
+        let detail = format!("The body may be {limit} bytes at most.");
         ApiError::new(ErrorName::RequestTooLarge, detail)
     } else {
         ApiError::invalid("The body can't be read.")

@@ -1,61 +1,7 @@
-use std::future::IntoFuture;
-
-use reqwest::Client;
 use serde_json::Value;
-use tokio::net::TcpListener;
 
 use super::*;
-use crate::testing::{SECRET, dispatch};
-
-struct Worker {
-    url: String,
-    intake: Arc<Intake>,
-    client: Client,
-}
-
-impl Worker {
-    async fn with_room(room: usize) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let intake = Intake::new(room);
-        let router = router(Desk {
-            intake: Arc::clone(&intake),
-            contact: Contact::default(),
-            secret: SECRET.into(),
-        });
-        tokio::spawn(axum::serve(listener, router).into_future());
-        let client = Client::builder().no_proxy().build().unwrap();
-        Self {
-            url,
-            intake,
-            client,
-        }
-    }
-
-    /// Posts a body that was signed with this secret, so many seconds ago.
-    async fn post(&self, body: &[u8], secret: &str, age: u64) -> (u16, HeaderMap, Value) {
-        let time = unix_seconds() - age;
-        let signature = signature::sign(secret, "POST", TASKS_PATH, time, body);
-        let request = self
-            .client
-            .post(format!("{}{TASKS_PATH}", self.url))
-            .header(signature::TIMESTAMP_HEADER, time)
-            .header(signature::SIGNATURE_HEADER, signature)
-            .body(body.to_owned());
-        read(request).await
-    }
-}
-
-async fn read(request: reqwest::RequestBuilder) -> (u16, HeaderMap, Value) {
-    let response = request.send().await.unwrap();
-    let (status, headers) = (response.status().as_u16(), response.headers().clone());
-    let body = response.bytes().await.unwrap();
-    (
-        status,
-        headers,
-        serde_json::from_slice(&body).unwrap_or(Value::Null),
-    )
-}
+use crate::testing::{SECRET, Served, dispatch, read};
 
 fn check_envelope(headers: &HeaderMap, body: &Value, error: &str, code: i64) {
     assert_eq!(body["error"], error);
@@ -66,7 +12,7 @@ fn check_envelope(headers: &HeaderMap, body: &Value, error: &str, code: i64) {
 
 #[tokio::test]
 async fn tasks() {
-    let worker = Worker::with_room(2).await;
+    let worker = Served::with_room(2).await;
     let task = |number| serde_json::to_vec(&dispatch(number, "/a")).unwrap();
     let large = vec![b' '; MAX_BODY + 1];
     let none = ("", 0);
@@ -117,7 +63,7 @@ async fn tasks() {
         ),
     ];
     for (name, body, secret, age, status, (error, code)) in cases {
-        let (seen, headers, body) = worker.post(&body, secret, age).await;
+        let (seen, headers, body) = worker.post(TASKS_PATH, &body, secret, age).await;
         assert_eq!(seen, status, "{name}: {body}");
         if status != 202 {
             check_envelope(&headers, &body, error, code);
@@ -125,7 +71,7 @@ async fn tasks() {
         assert_eq!(headers.contains_key("retry-after"), status == 429, "{name}");
     }
     worker.intake.close();
-    let (status, headers, body) = worker.post(&task(4), SECRET, 0).await;
+    let (status, headers, body) = worker.post(TASKS_PATH, &task(4), SECRET, 0).await;
     assert_eq!(status, 503);
     check_envelope(&headers, &body, "ServiceUnavailable", 17);
     assert_eq!(worker.intake.in_hand().len(), 2);
@@ -133,9 +79,16 @@ async fn tasks() {
 
 #[tokio::test]
 async fn what_is_not_a_signed_task() {
-    let worker = Worker::with_room(1).await;
+    let worker = Served::with_room(1).await;
     let cases = [
         ("POST", TASKS_PATH, 401, "AccessDenied"),
+        ("POST", "/v1/tables/describe", 401, "AccessDenied"),
+        ("POST", "/v1/tables/exist", 401, "AccessDenied"),
+        ("POST", "/v1/tables/versions", 401, "AccessDenied"),
+        ("POST", "/v1/tables/commit", 401, "AccessDenied"),
+        ("POST", "/v1/tables/purge", 401, "AccessDenied"),
+        ("POST", "/v1/tables/write", 401, "AccessDenied"),
+        ("GET", "/v1/tables/write", 405, "MethodNotAllowed"),
         ("GET", TASKS_PATH, 405, "MethodNotAllowed"),
         ("POST", "/healthz", 405, "MethodNotAllowed"),
         ("GET", "/", 404, "NoSuchOperation"),

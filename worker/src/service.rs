@@ -7,17 +7,19 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::application::{Application, Patience};
 use crate::config::Config;
 use crate::execute::{Execute, LanceExecutor};
 use crate::heartbeat::{self, Contact};
 use crate::intake::Intake;
+use crate::purges::Purges;
 use crate::runner::Runner;
 use crate::server::{self, Desk};
+use crate::tables::Tables;
 
 /// Why a worker does not start.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +43,8 @@ pub struct Service {
     address: SocketAddr,
     worker_id: String,
     grace: Duration,
+    /// The places for writes, and how many there are.
+    writes: (Arc<Semaphore>, usize),
     intake: Arc<Intake>,
     stop_server: oneshot::Sender<()>,
     server: JoinHandle<io::Result<()>>,
@@ -81,9 +85,22 @@ impl Service {
         )?;
         let intake = Intake::new(config.limits.max_queued_tasks.get());
         let contact = Contact::default();
+        let tables = Tables::new(config.storage);
+        let purges = Purges::new(
+            tables.clone(),
+            Arc::clone(&intake),
+            application.clone(),
+            operations.clone(),
+        );
+        let max_concurrent = config.limits.max_concurrent_tasks.get();
+        let writes = Arc::new(Semaphore::new(max_concurrent));
         let router = server::router(Desk {
             intake: Arc::clone(&intake),
             contact: contact.clone(),
+            tables,
+            purges: Arc::clone(&purges),
+            writes: Arc::clone(&writes),
+            operations: operations.clone(),
             secret: config.secret,
         });
         let (stop_server, stopped) = oneshot::channel();
@@ -96,17 +113,23 @@ impl Service {
             application: application.clone(),
             executor,
             operations,
-            max_concurrent: config.limits.max_concurrent_tasks.get(),
+            max_concurrent,
             task_timeout: config.limits.task_timeout,
         };
         Ok(Self {
             address,
             worker_id,
             grace: config.shutdown_grace,
+            writes: (writes, max_concurrent),
             stop_server,
             server: tokio::spawn(serving.into_future()),
             runner: tokio::spawn(runner.run()),
-            heartbeat: tokio::spawn(heartbeat::run(application, Arc::clone(&intake), contact)),
+            heartbeat: tokio::spawn(heartbeat::run(
+                application,
+                Arc::clone(&intake),
+                purges,
+                contact,
+            )),
             intake,
         })
     }
@@ -121,16 +144,25 @@ impl Service {
         &self.worker_id
     }
 
-    /// Refuses new tasks, gives those that run the time to end, and stops. Heartbeats go on in the
+    /// Refuses new tasks and writes, gives those that run the time to end, and stops. Heartbeats go on in the
     /// meantime, so that nobody takes up what still runs here; what is left then is taken up when
     /// this worker starts again, or by another one after the lease.
     pub async fn stop(mut self) {
         self.intake.close();
-        if timeout(self.grace, &mut self.runner).await.is_err() {
+        let until = Instant::now() + self.grace;
+        if timeout_at(until, &mut self.runner).await.is_err() {
             tracing::warn!("tasks that still run are left to the next worker");
             self.runner.abort();
             // Aborted, it ends; only then are its operations told to stop.
             let _ = self.runner.await;
+        }
+        let (writes, places) = self.writes;
+        let places = u32::try_from(places).unwrap_or(u32::MAX);
+        if timeout_at(until, writes.acquire_many(places))
+            .await
+            .is_err()
+        {
+            tracing::warn!("tables that are still being written are left as they are");
         }
         self.heartbeat.abort();
         // A receiver that is gone says that the server has ended already.

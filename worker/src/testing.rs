@@ -1,4 +1,4 @@
-//! An application that is none, for tests.
+//! An application that is none, and a server without the rest of the worker, for tests.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -7,16 +7,25 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use lance_maintenance_api::params::{CompactParams, TaskParams};
 use lance_maintenance_api::task::{TaskId, TaskType};
+use lance_maintenance_dispatch::tables::Purge;
 use lance_maintenance_dispatch::{Dispatch, HEARTBEAT_PATH, TableRef, TakeUp, signature};
+use reqwest::{Client, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, watch};
 use url::Url;
 
 use crate::application::{Application, Patience};
+use crate::heartbeat::Contact;
+use crate::intake::Intake;
+use crate::purges::Purges;
+use crate::server::{self, Desk};
+use crate::storage::StorageOptions;
+use crate::tables::Tables;
 use crate::time::unix_seconds;
 
 pub const SECRET: &str = "shared";
@@ -42,7 +51,7 @@ pub struct FakeApplication {
     url: Url,
     calls: watch::Sender<Vec<(String, Value)>>,
     answers: Arc<Mutex<HashMap<String, VecDeque<u16>>>>,
-    listed: Arc<Mutex<Vec<Dispatch>>>,
+    listed: Arc<Mutex<TakeUp>>,
 }
 
 impl FakeApplication {
@@ -82,7 +91,12 @@ impl FakeApplication {
 
     /// What the next heartbeat that is answered with 200 lists.
     pub fn list(&self, tasks: Vec<Dispatch>) {
-        *self.listed.lock().unwrap() = tasks;
+        self.listed.lock().unwrap().tasks = tasks;
+    }
+
+    /// The purges that the next heartbeat that is answered with 200 lists.
+    pub fn list_purges(&self, purges: Vec<Purge>) {
+        self.listed.lock().unwrap().purges = purges;
     }
 
     /// The paths that were called, in order, without heartbeats and progress.
@@ -111,6 +125,78 @@ impl FakeApplication {
                 .unwrap(),
         )
     }
+}
+
+/// A server, its intake, and the application that hears of purges.
+pub struct Served {
+    pub url: String,
+    pub desk: Desk,
+    pub intake: Arc<Intake>,
+    pub fake: FakeApplication,
+    pub client: Client,
+}
+
+impl Served {
+    /// A server with room for so many tasks.
+    pub async fn with_room(room: usize) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let (fake, intake) = (FakeApplication::start().await, Intake::new(room));
+        let tables = Tables::new(StorageOptions::default());
+        let purges = Purges::new(
+            tables.clone(),
+            Arc::clone(&intake),
+            fake.client(),
+            Handle::current(),
+        );
+        let desk = Desk {
+            intake: Arc::clone(&intake),
+            contact: Contact::default(),
+            tables,
+            purges,
+            writes: Arc::new(Semaphore::new(4)),
+            operations: Handle::current(),
+            secret: SECRET.into(),
+        };
+        let router = server::router(desk.clone());
+        tokio::spawn(axum::serve(listener, router).into_future());
+        let client = Client::builder().no_proxy().build().unwrap();
+        Self {
+            url,
+            desk,
+            intake,
+            fake,
+            client,
+        }
+    }
+
+    /// Posts a body that was signed with this secret, so many seconds ago.
+    pub async fn post(
+        &self,
+        path: &str,
+        body: &[u8],
+        secret: &str,
+        age: u64,
+    ) -> (u16, HeaderMap, Value) {
+        let time = unix_seconds() - age;
+        let signature = signature::sign(secret, "POST", path, time, body);
+        let request = self
+            .client
+            .post(format!("{}{path}", self.url))
+            .header(signature::TIMESTAMP_HEADER, time)
+            .header(signature::SIGNATURE_HEADER, signature)
+            .body(body.to_owned());
+        read(request).await
+    }
+}
+
+/// Sends a request: status, headers, and the body if it is JSON.
+pub async fn read(request: RequestBuilder) -> (u16, HeaderMap, Value) {
+    let response = request.send().await.unwrap();
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    let body = response.bytes().await.unwrap();
+    let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    (status, headers, body)
 }
 
 async fn answer(State(fake): State<FakeApplication>, request: Request) -> (StatusCode, String) {
@@ -143,12 +229,8 @@ async fn answer(State(fake): State<FakeApplication>, request: Request) -> (Statu
         .and_then(VecDeque::pop_front);
     let status = StatusCode::from_u16(next.unwrap_or(200)).unwrap();
     let text = if status == StatusCode::OK && path == HEARTBEAT_PATH {
-        let tasks = std::mem::take(&mut *fake.listed.lock().unwrap());
-        serde_json::to_string(&TakeUp {
-            tasks,
-            purges: Vec::new(),
-        })
-        .unwrap()
+        let listed = std::mem::take(&mut *fake.listed.lock().unwrap());
+        serde_json::to_string(&listed).unwrap()
     } else {
         json!({}).to_string()
     };

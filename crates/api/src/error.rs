@@ -47,6 +47,8 @@ error_names! {
     NamespaceNotFound = ("NamespaceNotFound", 1, 404),
     /// The namespace exists already.
     NamespaceAlreadyExists = ("NamespaceAlreadyExists", 2, 409),
+    /// The namespace still holds tables or namespaces.
+    NamespaceNotEmpty = ("NamespaceNotEmpty", 3, 409),
     /// The table does not exist.
     TableNotFound = ("TableNotFound", 4, 404),
     /// The table exists already.
@@ -55,6 +57,10 @@ error_names! {
     TableIndexNotFound = ("TableIndexNotFound", 6, 404),
     /// An index of this name exists already.
     TableIndexAlreadyExists = ("TableIndexAlreadyExists", 7, 409),
+    /// The table has no tag of this name.
+    TableTagNotFound = ("TableTagNotFound", 8, 404),
+    /// The table has no such version, or no longer.
+    TableVersionNotFound = ("TableVersionNotFound", 11, 404),
     /// The column does not exist.
     TableColumnNotFound = ("TableColumnNotFound", 12, 404),
     /// A value of the request is not acceptable.
@@ -69,6 +75,10 @@ error_names! {
     InternalError = ("InternalError", 18, 500),
     /// The table is in a state that does not allow the operation.
     InvalidTableState = ("InvalidTableState", 19, 409),
+    /// The data's schema is none that the table can have.
+    TableSchemaValidationError = ("TableSchemaValidationError", 20, 400),
+    /// The table has no branch of this name.
+    TableBranchNotFound = ("TableBranchNotFound", 22, 404),
     /// No such task: unknown, deleted, or of another table.
     TaskNotFound = ("TaskNotFound", 10000, 404),
     /// The task is in a state that does not allow the operation.
@@ -199,7 +209,27 @@ mod tests {
                 429,
             ),
             (ErrorName::InternalError, "InternalError", 18, 500),
+            (ErrorName::NamespaceNotEmpty, "NamespaceNotEmpty", 3, 409),
             (ErrorName::TableNotFound, "TableNotFound", 4, 404),
+            (ErrorName::TableTagNotFound, "TableTagNotFound", 8, 404),
+            (
+                ErrorName::TableVersionNotFound,
+                "TableVersionNotFound",
+                11,
+                404,
+            ),
+            (
+                ErrorName::TableSchemaValidationError,
+                "TableSchemaValidationError",
+                20,
+                400,
+            ),
+            (
+                ErrorName::TableBranchNotFound,
+                "TableBranchNotFound",
+                22,
+                404,
+            ),
         ];
         for (name, text, code, status) in cases {
             assert_eq!(

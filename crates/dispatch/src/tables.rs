@@ -9,9 +9,16 @@
 //! POST /v1/tables/purge                    Purge            -> 202
 //! ```
 //!
-//! Requests are signed like all messages, over path and query. Refusals come as the error format
-//! with the status of their name. Locations are the catalog's: a worker is never given one that a
-//! client chose freely.
+//! Requests are signed like all messages, over the path with the query as it is sent. Refusals come
+//! as the error format with the status of their name; beside the names that are said here:
+//! `AccessDenied` with 401 (not signed), `InvalidInput` (a message or location that can't be read),
+//! `RequestTooLarge`, `PermissionDenied` and `ServiceUnavailable` (the table's store), and
+//! `ServiceUnavailable` where the worker has no place for a write (with `retry-after`) or stops.
+//!
+//! Locations are the catalog's: a worker is never given one that a client chose freely. It takes
+//! those in `file`, `s3` and `oss` that are a folder and not a whole store.
+//!
+//! What was asked is done to its end also when the caller does not wait for the answer.
 
 use std::collections::BTreeMap;
 
@@ -37,13 +44,17 @@ pub const PURGED_PATH: &str = "/worker/v1/purged";
 /// The largest Arrow IPC stream that a worker takes, in bytes.
 pub const WRITE_LIMIT: usize = 256 * 1024 * 1024;
 
-/// What happens to a table that is there already.
+/// What happens to a table that is there already. A write that fails leaves the table as it was, and
+/// no files, unless the store does not say what became of the commit (`ServiceUnavailable`: look at
+/// the table before writing again). A stream that can't be read is `InvalidInput`, a schema that
+/// Lance can't store `TableSchemaValidationError`. A stream without batches makes a table without
+/// rows; one may have 2^31 rows, and unpack to 2 GiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WriteMode {
     /// It is an error: `TableAlreadyExists`.
     Create,
-    /// It gets a new version with these rows alone.
+    /// It gets a new version with these rows alone. Where none is, one is made.
     Overwrite,
 }
 
@@ -83,12 +94,13 @@ pub struct DescribeTable {
 }
 
 /// What a table holds. A table that was never written is `InvalidTableState`; one that can't be
-/// read is, too.
+/// read is, too. `Unsupported` is a schema with types that JsonArrowSchema does not have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableDescription {
     /// The version that is described.
     pub version: u64,
-    /// The schema as the namespace specification's JsonArrowSchema.
+    /// The schema as the namespace specification's JsonArrowSchema, which does not tell units and
+    /// time zones of times, nor dictionaries from their values.
     pub schema: Value,
     /// The schema's metadata.
     pub metadata: BTreeMap<String, String>,
@@ -105,14 +117,16 @@ pub struct TablesExist {
     pub locations: Vec<String>,
 }
 
-/// Which tables hold data, in the order of the question.
+/// Which tables hold data, in the order of the question. A location that can't be looked at fails
+/// the question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Existing {
     /// Whether there is a Lance table.
     pub exist: Vec<bool>,
 }
 
-/// Asks for versions of a table.
+/// Asks for versions of a table. One that was never written has none; a branch that is not there is
+/// `TableBranchNotFound`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListVersions {
     /// The URI of the table's folder.
@@ -156,16 +170,19 @@ pub struct TableVersion {
     /// The manifest's ETag, where the store gives one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub e_tag: Option<String>,
-    /// When the version was made, in milliseconds since the Unix epoch.
+    /// When the version was made, in milliseconds since the Unix epoch. Absent, like `metadata`, in
+    /// lists of more than 100 versions, for which manifests are not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timestamp_millis: Option<i64>,
-    /// What the version's maker noted.
+    /// Lance's summary of the version: numbers of fragments, files and rows, as text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<BTreeMap<String, String>>,
 }
 
-/// Makes a manifest that a client has staged under the table's folder a version, if nobody else
-/// has made that version: then it is `ConcurrentModification`.
+/// Makes a manifest that a client has staged under the table's folder a version, if it is the next
+/// one, the first being 1: else, or if somebody else has made it, it is `ConcurrentModification`. The
+/// first version of a branch may have any number. The staged file is removed when it is a version,
+/// and stays otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitVersion {
     /// The URI of the table's folder.
@@ -175,7 +192,10 @@ pub struct CommitVersion {
     pub branch: Option<String>,
     /// The version's number.
     pub version: u64,
-    /// Where the client has staged the manifest: under the table's `_versions` folder.
+    /// Where the client has staged the manifest, as Lance knows the path in the table's object store:
+    /// right in the `_versions` folder of the table, or of the branch, under a name that no version
+    /// has. Anything else is `InvalidInput`, as is a manifest that can't be read or is of another
+    /// version.
     pub manifest_path: String,
     /// The manifest's size in bytes; another size is `InvalidInput`.
     #[serde(default)]
@@ -183,12 +203,15 @@ pub struct CommitVersion {
     /// The staged manifest's ETag; another one is `InvalidInput`.
     #[serde(default)]
     pub e_tag: Option<String>,
-    /// `V1` or `V2`: how Lance names manifests; absent for `V2`.
+    /// `V1` or `V2`: how Lance names manifests; absent for what the table does, or `V2` if this is
+    /// its first. What the table does not do is `InvalidInput`: Lance can't read a mixture.
     #[serde(default)]
     pub naming_scheme: Option<String>,
 }
 
-/// The data of a dropped table is to be removed. Said until a worker answers with [`Purged`].
+/// The data of a dropped table is to be removed: the files that Lance writes, and no others. Said
+/// until a worker answers with [`Purged`]; a worker begins once no task runs on the table, and one
+/// that fails waits to be told again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Purge {
     /// The table's UUID.
@@ -197,7 +220,7 @@ pub struct Purge {
     pub location: String,
 }
 
-/// The data of a dropped table has been removed, or there was none.
+/// The data of a dropped table has been removed, or there was none. Answered with `{}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Purged {
     /// The worker's name.

@@ -159,6 +159,16 @@ impl Uncommitted {
         })
     }
 
+    /// Nothing written yet to the table in this folder, which need not be there.
+    pub fn below(store: Arc<ObjectStore>, base: &Path) -> Self {
+        Self {
+            store,
+            data_dir: base.clone().join("data"),
+            indices_dir: base.clone().join("_indices"),
+            written: Arc::default(),
+        }
+    }
+
     /// The data files of these fragments were written.
     pub fn add_fragments(&self, fragments: &[Fragment]) {
         let mut written = lock(&self.written);

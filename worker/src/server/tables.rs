@@ -1,0 +1,181 @@
+//! The routes of [`lance_maintenance_dispatch::tables`].
+
+use std::future::Future;
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{DefaultBodyLimit, FromRequest, Query, Request, State};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::routing::post;
+use axum::{Json, Router};
+use lance_maintenance_api::{ApiError, ErrorName};
+use lance_maintenance_dispatch::tables::{
+    COMMIT_PATH, CommitVersion, DESCRIBE_PATH, DescribeTable, EXIST_PATH, Existing, ListVersions,
+    PURGE_PATH, Purge, TableDescription, TableVersion, TablesExist, VERSIONS_PATH, Versions,
+    WRITE_LIMIT, WRITE_PATH, WriteTable, Written,
+};
+use serde::de::DeserializeOwned;
+
+use super::{Desk, MAX_BODY, Refusal, not_taken, unavailable, unreadable, verify};
+use crate::intake::NotTaken;
+use crate::tables::{commit, describe, exist, versions, write};
+
+/// When a write that found no place may be tried again, in seconds.
+const RETRY_SECONDS: u64 = 1;
+
+pub fn router() -> Router<Desk> {
+    Router::new()
+        .route(
+            WRITE_PATH,
+            post(write_table).layer(DefaultBodyLimit::max(WRITE_LIMIT)),
+        )
+        .route(DESCRIBE_PATH, post(describe_table))
+        .route(EXIST_PATH, post(tables_exist))
+        .route(VERSIONS_PATH, post(list_versions))
+        .route(COMMIT_PATH, post(commit_version))
+        .route(PURGE_PATH, post(purge_table))
+}
+
+async fn write_table(State(desk): State<Desk>, request: Request) -> Result<Json<Written>, Refusal> {
+    if !desk.intake.is_open() {
+        return Err(not_taken(NotTaken::Closed));
+    }
+    // Before the body is read, as bodies are what takes the memory.
+    let Ok(place) = Arc::clone(&desk.writes).try_acquire_owned() else {
+        return Err(Refusal {
+            error: unavailable("As many tables are being written as may."),
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            retry_after: Some(RETRY_SECONDS),
+        });
+    };
+    let (uri, headers) = (request.uri().clone(), request.headers().clone());
+    let body = Bytes::from_request(request, &())
+        .await
+        .map_err(|rejection| unreadable(&rejection, WRITE_LIMIT))?;
+    verify(&desk.secret, &uri, &headers, &body)?;
+    let Query(query) = Query::<WriteTable>::try_from_uri(&uri)
+        .map_err(|error| ApiError::invalid(format!("The query can't be read: {error}.")))?;
+    let tables = desk.tables.clone();
+    let written = desk.run(async move {
+        let written = write::write(&tables.place(&query.location).await?, query.mode, body).await;
+        drop(place);
+        written
+    });
+    Ok(Json(written.await?))
+}
+
+async fn describe_table(
+    State(desk): State<Desk>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Json<TableDescription>, Refusal> {
+    let request: DescribeTable = desk.read(&uri, &headers, body)?;
+    let tables = desk.tables.clone();
+    let described = desk.run(async move {
+        let place = tables.place(&request.location).await?;
+        describe::describe(&place, &request).await
+    });
+    Ok(Json(described.await?))
+}
+
+async fn tables_exist(
+    State(desk): State<Desk>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Json<Existing>, Refusal> {
+    let request: TablesExist = desk.read(&uri, &headers, body)?;
+    let tables = desk.tables.clone();
+    let existing = desk.run(async move { exist::exist(&tables, request).await });
+    Ok(Json(existing.await?))
+}
+
+async fn list_versions(
+    State(desk): State<Desk>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Json<Versions>, Refusal> {
+    let request: ListVersions = desk.read(&uri, &headers, body)?;
+    let tables = desk.tables.clone();
+    let listed = desk.run(async move {
+        let place = tables.place(&request.location).await?;
+        versions::list(&place, &request).await
+    });
+    Ok(Json(listed.await?))
+}
+
+async fn commit_version(
+    State(desk): State<Desk>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Json<TableVersion>, Refusal> {
+    let request: CommitVersion = desk.read(&uri, &headers, body)?;
+    let tables = desk.tables.clone();
+    let committed = desk.run(async move {
+        let place = tables.place(&request.location).await?;
+        commit::commit(&place, &request).await
+    });
+    Ok(Json(committed.await?))
+}
+
+async fn purge_table(
+    State(desk): State<Desk>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<StatusCode, Refusal> {
+    let request: Purge = desk.read(&uri, &headers, body)?;
+    desk.purges.offer(request)?;
+    Ok(StatusCode::ACCEPTED)
+}
+
+impl Desk {
+    /// The message, once its signature is checked.
+    fn read<Message: DeserializeOwned>(
+        &self,
+        uri: &Uri,
+        headers: &HeaderMap,
+        body: Result<Bytes, BytesRejection>,
+    ) -> Result<Message, Refusal> {
+        let body = body.map_err(|rejection| unreadable(&rejection, MAX_BODY))?;
+        verify(&self.secret, uri, headers, &body)?;
+        let message = serde_json::from_slice(&body)
+            .map_err(|error| ApiError::invalid(format!("The message can't be read: {error}.")))?;
+        Ok(message)
+    }
+
+    /// Does it where operations run, as Lance computes in between. It goes on to its end when the
+    /// caller does not wait: what is half written or half committed helps nobody.
+    async fn run<Answer: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<Answer, ApiError>> + Send + 'static,
+    ) -> Result<Answer, ApiError> {
+        let answer = self.operations.spawn(work).await.unwrap_or_else(|_| {
+            // The panic's text may hold anything: it went to the log, and stays there.
+            Err(ApiError::new(
+                ErrorName::InternalError,
+                "The request broke off unexpectedly; the worker's log has more.",
+            ))
+        });
+        // What whoever asked can't do anything about.
+        if let Err(error) = &answer
+            && matches!(
+                error.name,
+                ErrorName::InternalError
+                    | ErrorName::PermissionDenied
+                    | ErrorName::ServiceUnavailable
+            )
+        {
+            tracing::warn!(%error, "a request about a table failed");
+        }
+        answer
+    }
+}
+
+#[cfg(test)]
+#[path = "tables_tests/mod.rs"]
+mod tests;
