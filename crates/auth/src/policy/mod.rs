@@ -31,6 +31,7 @@
 //! `Action`, `Resource`, `Principal` and the values of conditions are a string or a list of 1 to
 //! 100; `Principal` may also be `{"RAM": ...}` around these. `*` stands for any run of characters,
 //! `/` and `:` included, and `?` for one character; a pattern has to match all of a name.
+//! Digits alone are an account id: a user whose name is digits is meant by an ARN only.
 //!
 //! | operator of a condition | key | values |
 //! |---|---|---|
