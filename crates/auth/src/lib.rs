@@ -12,6 +12,8 @@
 //! | [`sigv4`] | AWS Signature Version 4; another scheme is a module beside it |
 //! | `digest` | [`check_content_md5`] and SHA-256 of bodies |
 //! | `secret` | [`Secret`]: a key that prints nothing of itself |
+//! | `credential` | [`Credential`]: an access key and who holds it |
+//! | [`policy`] | policies: who may do what |
 //! | `error` | [`AuthError`] and the names it has in answers |
 //!
 //! ```
@@ -51,7 +53,7 @@ pub mod sigv4;
 mod time;
 mod verify;
 
-pub use credential::{Credential, CredentialStatus};
+pub use credential::{Credential, CredentialInfo, CredentialStatus};
 pub use digest::check_content_md5;
 pub use error::AuthError;
 pub use request::{RequestParts, Scheme};
