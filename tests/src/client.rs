@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
-use lance_maintenance_auth::{RequestParts, Scheme, Secret, sigv4};
+use lance_maintenance_auth::{AccessKey, RequestParts, Scheme, Secret, sigv4};
 use reqwest::header::HeaderMap;
 use reqwest::{Method, Url};
 use serde::Deserialize;
@@ -186,13 +186,12 @@ impl Client {
             scheme: Scheme::Http,
         };
         let secret = Secret::new(self.credentials.secret_access_key.as_str());
-        let signed = sigv4::sign(
-            &parts,
-            &self.credentials.access_key_id,
-            &secret,
-            &self.credentials.region,
-            seconds,
-        )?;
+        let key = AccessKey {
+            id: &self.credentials.access_key_id,
+            secret: &secret,
+            session_token: None,
+        };
+        let signed = sigv4::sign(&parts, &key, &self.credentials.region, seconds)?;
         for (name, value) in signed.iter() {
             call = call.header(name, value);
         }

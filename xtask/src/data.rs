@@ -6,6 +6,7 @@
 //! | `secrets.json` | what the parts sign with among each other; generated once |
 //! | `variables.json` | the application's variables, written at every start |
 //! | `worker.toml` | the worker's configuration, written at every start |
+//! | `access.json` | yours, if it is there: more credentials, and bucket policies |
 //! | `storage.toml` | yours, if it is there: storage options for the worker |
 //! | `up.json` | where to find what runs, while it runs |
 //! | `state/`, `warehouse/`, `logs/` | the key-value store, declared tables, logs |
@@ -21,12 +22,15 @@ use anyhow::{Context, bail};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::access::Access;
+
 /// The bucket that tables are in where nothing else is said.
 const BUCKET: &str = "lance";
 
 /// What `up` sets itself, and what from.
-const OWN_VARIABLES: [(&str, &str); 5] = [
-    ("credentials", "credentials.json"),
+const OWN_VARIABLES: [(&str, &str); 6] = [
+    ("credentials", "credentials.json and access.json"),
+    ("bucket_policies", "access.json"),
     ("region", "credentials.json"),
     ("internal_secret", "secrets.json"),
     ("worker_secret", "secrets.json"),
@@ -111,15 +115,25 @@ impl Data {
         name: &str,
         generate: impl FnOnce() -> anyhow::Result<T>,
     ) -> anyhow::Result<T> {
-        let path = self.path(name);
-        if path.exists() {
-            let text = fs::read(&path).with_context(|| path.display().to_string())?;
-            // The error tells place and kind, and no value.
-            return serde_json::from_slice(&text).with_context(|| path.display().to_string());
+        if let Some(value) = self.read_json(name)? {
+            return Ok(value);
         }
         let value = generate()?;
         self.write_json(name, &value)?;
         Ok(value)
+    }
+
+    /// What a file holds, if it is there.
+    fn read_json<T: DeserializeOwned>(&self, name: &str) -> anyhow::Result<Option<T>> {
+        let path = self.path(name);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let text = fs::read(&path).with_context(|| path.display().to_string())?;
+        // The error tells place and kind, and no value.
+        serde_json::from_slice(&text)
+            .map(Some)
+            .with_context(|| path.display().to_string())
     }
 
     /// Writes a file as JSON, for the owner alone to read.
@@ -168,15 +182,13 @@ impl Data {
         worker: SocketAddr,
         given: &[(String, String)],
     ) -> anyhow::Result<BTreeMap<String, String>> {
-        let list = serde_json::json!([{
-            "access_key_id": credentials.access_key_id,
-            "secret_access_key": credentials.secret_access_key,
-        }]);
+        let access = Access::of(credentials, self.read_json("access.json")?);
         let mut variables: BTreeMap<_, _> = [
             ("region", credentials.region.clone()),
             ("default_bucket", BUCKET.to_owned()),
             ("table_buckets", BUCKET.to_owned()),
-            ("credentials", list.to_string()),
+            ("credentials", access.credentials()),
+            ("bucket_policies", access.bucket_policies()),
             ("internal_secret", secrets.internal_secret.clone()),
             ("worker_secret", secrets.worker_secret.clone()),
             ("worker_url", format!("http://{worker}")),
@@ -323,10 +335,7 @@ mod tests {
             ("default_bucket", "lance"),
             ("table_buckets", "a,b"),
             ("task_quota", "3"),
-            (
-                "credentials",
-                r#"[{"access_key_id":"id","secret_access_key":"key"}]"#,
-            ),
+            ("bucket_policies", "{}"),
             ("internal_secret", "i"),
             ("worker_url", "http://127.0.0.1:4000"),
             ("warehouse", &format!("file://{folder}/warehouse")),
@@ -334,6 +343,7 @@ mod tests {
         ] {
             assert_eq!(values[name], expected, "{name}");
         }
+        assert!(values["credentials"].contains(r#""access_key_id":"id""#));
         for (name, _) in OWN_VARIABLES {
             let error = variables(&[(name, "x")]).unwrap_err().to_string();
             assert!(error.contains("up sets it itself"), "{error}");

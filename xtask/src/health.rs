@@ -8,9 +8,24 @@ const TIME: Duration = Duration::from_secs(5);
 /// `HTTP/1.1 200`.
 const STATUS_LINE: usize = 12;
 
-/// Whether `GET path` answers 200.
-pub fn is_ok(address: SocketAddr, path: &str) -> bool {
-    status(address, path).is_ok_and(|status| status == "200")
+/// How a server is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// It answers 200.
+    Well,
+    /// It answers 500: what it was given is wrong, and time does not mend that.
+    Failing,
+    /// It does not answer, or not yet what it should.
+    Away,
+}
+
+/// How the server is that should answer `GET path` with 200.
+pub fn ask(address: SocketAddr, path: &str) -> Health {
+    match status(address, path).as_deref() {
+        Ok("200") => Health::Well,
+        Ok("500") => Health::Failing,
+        _ => Health::Away,
+    }
 }
 
 fn status(address: SocketAddr, path: &str) -> io::Result<String> {
@@ -35,10 +50,14 @@ mod tests {
     #[test]
     fn only_200_is_well() {
         for (answer, expected) in [
-            ("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", true),
-            ("HTTP/1.1 503 Service Unavailable\r\n\r\n", false),
-            ("HTTP/1.1 ", false),
-            ("", false),
+            ("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", Health::Well),
+            (
+                "HTTP/1.1 500 Internal Server Error\r\n\r\n",
+                Health::Failing,
+            ),
+            ("HTTP/1.1 503 Service Unavailable\r\n\r\n", Health::Away),
+            ("HTTP/1.1 ", Health::Away),
+            ("", Health::Away),
         ] {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let address = listener.local_addr().unwrap();
@@ -51,9 +70,9 @@ mod tests {
                 stream.write_all(answer.as_bytes()).unwrap();
                 first
             });
-            assert_eq!(is_ok(address, "/healthz"), expected, "{answer}");
+            assert_eq!(ask(address, "/healthz"), expected, "{answer}");
             assert_eq!(served.join().unwrap(), "GET /healthz HTTP/1.1");
         }
-        assert!(!is_ok("127.0.0.1:1".parse().unwrap(), "/"));
+        assert_eq!(ask("127.0.0.1:1".parse().unwrap(), "/"), Health::Away);
     }
 }

@@ -108,10 +108,10 @@ impl Instance {
         // Each port is held until the program that needs it is about to take it.
         drop(listener);
         let mut application = Supervised::start(application, stop)?;
-        application.wait_until(|| health::is_ok(reachable, "/healthz"), READY_TIME)?;
+        application.wait_until(|| health::ask(reachable, "/healthz"), READY_TIME)?;
         drop(worker_listener);
         let mut worker = Supervised::start(worker, stop)?;
-        worker.wait_until(|| health::is_ok(worker_address, "/readyz"), READY_TIME)?;
+        worker.wait_until(|| health::ask(worker_address, "/readyz"), READY_TIME)?;
 
         let facts = Facts {
             endpoint,

@@ -1,10 +1,12 @@
 //! The commands of the README. `cargo xtask --help` lists them.
 
+mod access;
 mod build;
 mod cargo;
 mod data;
 mod debian;
 mod demo;
+mod fuzz;
 mod health;
 mod instance;
 mod python;

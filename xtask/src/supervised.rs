@@ -12,6 +12,7 @@ use anyhow::{Context, bail};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use crate::health::Health;
 use crate::stop::Stop;
 
 const POLL: Duration = Duration::from_millis(20);
@@ -23,6 +24,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// After running this long a program counts as started well.
 const SETTLED: Duration = Duration::from_secs(60);
+/// For how long a program says that it fails before it is believed.
+const FAILING: Duration = Duration::from_secs(2);
 /// How much of a log is shown, in lines.
 const TAIL: usize = 20;
 
@@ -172,17 +175,35 @@ impl Supervised {
         }
     }
 
-    /// Waits until `ready`. Fails, with the end of the log, if the program ends before.
-    pub fn wait_until(&mut self, ready: impl Fn() -> bool, limit: Duration) -> anyhow::Result<()> {
+    /// Waits until it is well. Fails, with the end of the log, if the program ends before, or says
+    /// for a while that it fails.
+    pub fn wait_until(
+        &mut self,
+        health: impl Fn() -> Health,
+        limit: Duration,
+    ) -> anyhow::Result<()> {
         let started = Instant::now();
-        while !ready() {
+        let mut failing: Option<Instant> = None;
+        loop {
+            match health() {
+                Health::Well => return Ok(()),
+                Health::Failing => _ = failing.get_or_insert_with(Instant::now),
+                Health::Away => failing = None,
+            }
             let name = self.program.name;
             let problem = match &mut self.state {
                 State::Running { child, .. } => child.try_wait()?.map(|status| status.to_string()),
                 State::Pausing { .. } => Some("ended".to_owned()),
             };
-            let late = || format!("not ready after {} s", limit.as_secs());
-            if let Some(problem) = problem.or_else(|| (started.elapsed() > limit).then(late)) {
+            let problem = problem.or_else(|| {
+                let failing = failing.is_some_and(|since| since.elapsed() > FAILING);
+                let late = || format!("not ready after {} s", limit.as_secs());
+                match failing {
+                    true => Some("it can't work with what it was given".to_owned()),
+                    false => (started.elapsed() > limit).then(late),
+                }
+            });
+            if let Some(problem) = problem {
                 let Log { path, .. } = &self.program.log;
                 let tail = self.program.log.tail();
                 bail!("{name}: {problem}; the end of {}:\n{tail}", path.display());
@@ -191,7 +212,6 @@ impl Supervised {
                 return Err(crate::step::Interrupted.into());
             }
         }
-        Ok(())
     }
 }
 
@@ -262,7 +282,10 @@ mod tests {
         let program = shell(folder.path(), script).unwrap();
         let mut running = Supervised::start(program, &Stop::default()).unwrap();
         let log = folder.path().join("shell.log");
-        let started = || fs::read_to_string(&log).unwrap().contains("started");
+        let started = || match fs::read_to_string(&log).unwrap().contains("started") {
+            true => Health::Well,
+            false => Health::Away,
+        };
         running.wait_until(started, PATIENCE).unwrap();
         let error = Log::begin(log.clone()).err().unwrap();
         assert!(error.to_string().contains("another up"), "{error}");
@@ -276,10 +299,23 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let program = shell(folder.path(), "echo no such file; exit 1").unwrap();
         let mut running = Supervised::start(program, &Stop::default()).unwrap();
-        let error = running.wait_until(|| false, PATIENCE).unwrap_err();
+        let error = running.wait_until(|| Health::Away, PATIENCE).unwrap_err();
         let error = error.to_string();
         assert!(error.contains("exit status: 1"), "{error}");
         assert!(error.ends_with("no such file"), "{error}");
+    }
+
+    #[test]
+    fn does_not_wait_for_what_says_that_it_fails() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = shell(folder.path(), "echo misspelt; exec sleep 60").unwrap();
+        let mut running = Supervised::start(program, &Stop::default()).unwrap();
+        let error = running
+            .wait_until(|| Health::Failing, PATIENCE)
+            .unwrap_err();
+        let error = error.to_string();
+        assert!(error.contains("can't work"), "{error}");
+        assert!(error.ends_with("misspelt"), "{error}");
     }
 
     #[test]

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use clap::Args;
 
+use crate::fuzz::Fuzz;
+use crate::step::Interrupted;
 use crate::stop::Stop;
 use crate::workspace::{HOST_PACKAGE, LANCE_PACKAGES, Workspace, select};
 use crate::{cargo, python, step, toolchain, wasm};
@@ -20,12 +22,23 @@ use crate::{cargo, python, step, toolchain, wasm};
 pub struct Options {
     /// Run only tests with this in their names, and don't check the format.
     filter: Option<String>,
+    /// Run the fuzz targets instead, or those with FILTER in their names. Needs a nightly
+    /// toolchain.
+    #[arg(long)]
+    fuzz: bool,
+    /// For how many seconds each of them runs.
+    #[arg(long, value_name = "SECONDS", default_value_t = 20, requires = "fuzz",
+          value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    fuzz_seconds: u64,
 }
 
 /// Runs all tests, the fast ones first, up to the first that fails.
 pub fn run(workspace: &Workspace, stop: &Stop, options: &Options) -> anyhow::Result<()> {
     let mut summary = Summary::default();
-    let result = run_all(workspace, stop, options, &mut summary);
+    let result = match options.fuzz {
+        true => run_fuzz(workspace, stop, options, &mut summary),
+        false => run_all(workspace, stop, options, &mut summary),
+    };
     summary.print();
     result
 }
@@ -61,6 +74,35 @@ fn run_all(
     summary.time("clients", || {
         python::test(workspace, stop, &interpreter, filter)
     })
+}
+
+/// Runs the fuzz targets, all of them: one that fails says nothing about the others.
+fn run_fuzz(
+    workspace: &Workspace,
+    stop: &Stop,
+    options: &Options,
+    summary: &mut Summary,
+) -> anyhow::Result<()> {
+    let fuzz = Fuzz::new(workspace, stop)?;
+    let filter = options.filter.as_deref();
+    let targets = summary.time("build of the fuzz targets", || fuzz.build(filter))?;
+    if targets.is_empty() {
+        bail!("there is no fuzz target with such a name");
+    }
+    let time = Duration::from_secs(options.fuzz_seconds);
+    let mut failures = Vec::new();
+    for target in targets {
+        let name = format!("fuzz target {target}");
+        match summary.time(&name, || fuzz.run(&target, time)) {
+            Ok(()) => {}
+            Err(error) if error.is::<Interrupted>() => return Err(error),
+            Err(error) => failures.push(format!("{error:#}")),
+        }
+    }
+    if !failures.is_empty() {
+        bail!("{}", failures.join("\n"));
+    }
+    Ok(())
 }
 
 struct Tests<'a> {
@@ -152,7 +194,7 @@ impl<'a> Tests<'a> {
 struct Summary(Vec<Part>);
 
 struct Part {
-    name: &'static str,
+    name: String,
     time: Duration,
     passed: bool,
 }
@@ -160,13 +202,13 @@ struct Part {
 impl Summary {
     fn time<T>(
         &mut self,
-        name: &'static str,
+        name: &str,
         run: impl FnOnce() -> anyhow::Result<T>,
     ) -> anyhow::Result<T> {
         let started = Instant::now();
         let result = run();
         self.0.push(Part {
-            name,
+            name: name.to_owned(),
             time: started.elapsed(),
             passed: result.is_ok(),
         });

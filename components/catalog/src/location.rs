@@ -2,6 +2,9 @@
 
 use lance_maintenance_api::ApiError;
 
+/// How many bytes the URI of a table's folder may have. Object stores end keys there.
+const LONGEST: usize = 1024;
+
 /// The location of a new table in the warehouse: named by its UUID, so that no two tables ever
 /// share one.
 pub fn in_warehouse(warehouse: &str, bucket: &str, table_id: &str) -> String {
@@ -20,6 +23,11 @@ pub fn under_roots(location: &str, roots: &[String]) -> Result<String, ApiError>
         location.to_owned()
     };
     let uri = uri.trim_end_matches('/');
+    if uri.len() > LONGEST {
+        return Err(ApiError::invalid(format!(
+            "The location may have {LONGEST} bytes."
+        )));
+    }
     let inside = |root: &String| {
         uri.strip_prefix(root.trim_end_matches('/'))
             .and_then(|rest| rest.strip_prefix('/'))
@@ -88,6 +96,9 @@ mod tests {
             );
         }
         assert!(under_roots("/data/lance/t", &[]).is_err());
+        let long = |bytes: usize| format!("s3://bucket/tables/{}", "t".repeat(bytes - 19));
+        assert!(under_roots(&long(1024), &roots).is_ok());
+        assert!(under_roots(&long(1025), &roots).is_err());
     }
 
     #[test]

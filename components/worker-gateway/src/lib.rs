@@ -4,11 +4,13 @@
 use bytes::Bytes;
 use http::HeaderMap;
 use lance_maintenance_api::{ApiError, ErrorName};
+use lance_maintenance_dispatch::tables::PURGED_PATH;
 use lance_maintenance_dispatch::{
     CLAIM_PATH, Claimed, FINISH_PATH, HEARTBEAT_PATH, PROGRESS_PATH, signature,
 };
 use lance_maintenance_guest::reply::{self, REQUEST_ID_HEADER};
 use lance_maintenance_guest::{Reply, SpinStore, host, request, settings};
+use lance_maintenance_store::catalog::Purges;
 use lance_maintenance_store::execution::Execution;
 use serde::de::DeserializeOwned;
 use spin_sdk::http::{IntoResponse, Request};
@@ -23,7 +25,7 @@ async fn handle(request: Request) -> impl IntoResponse {
 }
 
 async fn respond(request: Request) -> Result<Reply, ApiError> {
-    let (parts, body) = request::read(request).await?;
+    let (parts, body) = request::read(request, request::BODY_LIMIT).await?;
     let (method, path) = (parts.method.as_str(), parts.uri.path());
     verify(method, path, &parts.headers, &body).await?;
     if method != "POST" {
@@ -39,6 +41,7 @@ async fn respond(request: Request) -> Result<Reply, ApiError> {
     match path {
         CLAIM_PATH => execution.claim(&message(&body)?, now)?,
         PROGRESS_PATH => execution.progress(&message(&body)?)?,
+        PURGED_PATH => Purges::new(&store).done(&message(&body)?, now)?,
         FINISH_PATH => execution.finish(message(&body)?, now)?,
         HEARTBEAT_PATH => {
             return Ok(Reply::json(&execution.heartbeat(&message(&body)?, now)?));

@@ -9,6 +9,7 @@ macro_rules! error_names {
         /// The numbers 0 to 23 are the Lance namespace specification's, 10000 and up the
         /// OSS extensions; `code` is always derived from the name.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum ErrorName {
             $($(#[$doc])* #[serde(rename = $text)] $name,)*
         }
@@ -47,7 +48,7 @@ error_names! {
     NamespaceNotFound = ("NamespaceNotFound", 1, 404),
     /// The namespace exists already.
     NamespaceAlreadyExists = ("NamespaceAlreadyExists", 2, 409),
-    /// The namespace still holds tables or namespaces.
+    /// The namespace still holds tables.
     NamespaceNotEmpty = ("NamespaceNotEmpty", 3, 409),
     /// The table does not exist.
     TableNotFound = ("TableNotFound", 4, 404),
@@ -89,6 +90,12 @@ error_names! {
     LanceThirdLevelDomainRequired = ("LanceThirdLevelDomainRequired", 13, 400),
     /// The table bucket does not exist.
     NoSuchTableBucket = ("NoSuchTableBucket", 1, 404),
+    /// The table bucket or the table has no policy.
+    NoSuchPolicy = ("NoSuchPolicy", 13, 404),
+    /// There is no credential of this access key.
+    NoSuchCredential = ("NoSuchCredential", 13, 404),
+    /// The policy or the credential can't be read; the detail says where the mistake is.
+    MalformedPolicy = ("MalformedPolicy", 13, 400),
     /// Nothing is served under the path.
     NoSuchOperation = ("NoSuchOperation", 0, 404),
     /// The path exists, with other methods.
@@ -152,6 +159,7 @@ impl ApiError {
 
 /// The Lance error format: the JSON body of every answer that is not a success.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ErrorBody {
     /// The error's name.
     pub error: ErrorName,
@@ -166,6 +174,7 @@ pub struct ErrorBody {
 /// Why a task failed: the `error` of a task whose status is `failed`. The error format without
 /// `instance`, since no request is at fault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[error("{error}: {detail}")]
 pub struct TaskError {
     /// The error's name.

@@ -68,14 +68,20 @@ impl Fields {
         self.typed(name, "a string", Value::as_str)
     }
 
+    /// A string that is as absent if it is empty.
+    pub(crate) fn non_empty(&self, name: &str) -> Result<Option<String>, ApiError> {
+        let text = self.string(name)?.filter(|text| !text.is_empty());
+        Ok(text.map(str::to_owned))
+    }
+
     /// A string under any of several names; if several are there, the first of `names`.
     pub(crate) fn string_of(&self, names: &[&str]) -> Result<Option<&str>, ApiError> {
+        let mut found = None;
         for name in names {
-            if let Some(value) = self.string(name)? {
-                return Ok(Some(value));
-            }
+            let value = self.string(name)?;
+            found = found.or(value);
         }
-        Ok(None)
+        Ok(found)
     }
 
     pub(crate) fn strings(&self, name: &str) -> Result<Option<Vec<String>>, ApiError> {

@@ -13,6 +13,7 @@
 //! | [`result`] | what a completed task reports |
 //! | [`listing`] | the query and the answer of a task listing |
 //! | [`namespace`] | bodies of the Lance REST namespace |
+//! | [`operation`] | the operations: methods, paths, components, actions |
 //! | [`time`] | the API's timestamp format |
 
 pub mod error;
@@ -20,6 +21,7 @@ mod fields;
 pub mod identifier;
 pub mod listing;
 pub mod namespace;
+pub mod operation;
 pub mod params;
 pub mod query;
 pub mod result;

@@ -67,6 +67,7 @@ impl ListTasksQuery {
 
 /// One page of a task listing, newest task first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ListTasksResponse {
     /// The tasks of this page.
     pub tasks: Vec<TaskInfo>,
@@ -90,21 +91,43 @@ impl<'a> Marker<'a> {
 
     /// The marker after which slots below `slot` follow.
     pub fn encode(&self, slot: u64) -> String {
-        let mut bytes = slot.to_be_bytes().to_vec();
-        bytes.extend_from_slice(&self.checksum(slot).to_be_bytes());
-        URL_SAFE_NO_PAD.encode(bytes)
+        self.seal(&slot.to_be_bytes())
     }
 
     /// The slot of a marker that `encode` made for the same list.
     pub fn decode(&self, marker: &str) -> Option<u64> {
-        let bytes: [u8; 12] = URL_SAFE_NO_PAD.decode(marker).ok()?.try_into().ok()?;
-        let (slot, checksum) = bytes.split_first_chunk::<8>()?;
-        let slot = u64::from_be_bytes(*slot);
-        (self.checksum(slot).to_be_bytes().as_slice() == checksum).then_some(slot)
+        Some(u64::from_be_bytes(self.open(marker)?.try_into().ok()?))
     }
 
-    fn checksum(&self, slot: u64) -> u32 {
-        crc32fast::hash(format!("{}\n{}\n{slot}", self.owner, self.kind).as_bytes())
+    /// The marker of a place in a list of lists.
+    pub fn encode_pair(&self, (outer, inner): (u64, u64)) -> String {
+        self.seal(&[outer.to_be_bytes(), inner.to_be_bytes()].concat())
+    }
+
+    /// The place of a marker that `encode_pair` made for the same list.
+    pub fn decode_pair(&self, marker: &str) -> Option<(u64, u64)> {
+        let bytes = self.open(marker)?;
+        let (outer, inner) = bytes.split_first_chunk::<8>()?;
+        Some((
+            u64::from_be_bytes(*outer),
+            u64::from_be_bytes(inner.try_into().ok()?),
+        ))
+    }
+
+    fn seal(&self, place: &[u8]) -> String {
+        let checksum = self.checksum(place).to_be_bytes();
+        URL_SAFE_NO_PAD.encode([place, &checksum].concat())
+    }
+
+    fn open(&self, marker: &str) -> Option<Vec<u8>> {
+        let bytes = URL_SAFE_NO_PAD.decode(marker).ok()?;
+        let (place, checksum) = bytes.split_last_chunk::<4>()?;
+        (self.checksum(place).to_be_bytes() == *checksum).then(|| place.to_vec())
+    }
+
+    fn checksum(&self, place: &[u8]) -> u32 {
+        let list = format!("{}\n{}\n", self.owner, self.kind);
+        crc32fast::hash(&[list.as_bytes(), place].concat())
     }
 }
 

@@ -32,6 +32,18 @@ impl Query {
         self.0.get(name).map(String::as_str)
     }
 
+    /// A parameter that is true or false; without a value it is as absent.
+    pub fn boolean(&self, name: &str) -> Result<Option<bool>, ApiError> {
+        match self.get(name) {
+            None | Some("") => Ok(None),
+            Some("true") => Ok(Some(true)),
+            Some("false") => Ok(Some(false)),
+            Some(_) => Err(ApiError::invalid(format!(
+                "'{name}' must be true or false."
+            ))),
+        }
+    }
+
     /// Whether a parameter is present, be it without a value.
     pub fn contains(&self, name: &str) -> bool {
         self.0.contains_key(name)
@@ -41,6 +53,22 @@ impl Query {
 #[cfg(test)]
 mod tests {
     use super::Query;
+
+    #[test]
+    fn true_or_false() {
+        let query = Query::parse("a=true&b=false&c=&d=1&e=True").unwrap();
+        let cases = [
+            ("a", Ok(Some(true))),
+            ("b", Ok(Some(false))),
+            ("c", Ok(None)),
+            ("x", Ok(None)),
+            ("d", Err(())),
+            ("e", Err(())),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(query.boolean(name).map_err(drop), expected, "{name}");
+        }
+    }
 
     #[test]
     fn parses_what_clients_send() {

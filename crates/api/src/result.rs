@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Result of `lance_compact`; all counts are 0 where there was nothing to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CompactResult {
     /// Fragments that were rewritten.
     pub fragments_removed: u64,
@@ -20,6 +21,7 @@ pub struct CompactResult {
 
 /// Result of `lance_cleanup`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CleanupResult {
     /// Bytes freed.
     pub bytes_removed: u64,
@@ -37,6 +39,7 @@ pub struct CleanupResult {
 
 /// Result of `lance_scalar_index` and `lance_vector_index`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IndexResult {
     /// The index's name.
     pub index_name: String,
@@ -54,6 +57,7 @@ pub struct IndexResult {
 
 /// How much of the table an index covers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IndexCoverage {
     /// The index's name.
     pub name: String,
@@ -65,6 +69,7 @@ pub struct IndexCoverage {
 
 /// Result of `lance_optimize_indices`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OptimizeIndicesResult {
     /// The indices that were asked for, as they are now.
     pub indices: Vec<IndexCoverage>,

@@ -8,6 +8,7 @@ use crate::params::TaskParams;
 
 /// The five types of maintenance task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum TaskType {
     /// Merges small fragments and drops deleted rows.
     #[serde(rename = "lance_compact")]
@@ -77,6 +78,11 @@ impl std::fmt::Display for TaskType {
 /// A task's id, which is the address of its record: 32 lowercase hex digits that hold the type
 /// (1 digit), the slot in the log of its table and type (11 digits) and random bits (20 digits).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(extend("pattern" = "^[1-5][0-9a-f]{31}$"))
+)]
 #[serde(try_from = "String", into = "String")]
 pub struct TaskId {
     text: String,
@@ -164,6 +170,11 @@ impl TryFrom<String> for TaskId {
 
 /// Where a task stands. What a later version of the service may have stored is passed through.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(extend("examples" = ["submitted", "running", "completed", "failed"]))
+)]
 #[serde(from = "String", into = "String")]
 pub enum TaskStatus {
     /// Stored, not started.
@@ -216,6 +227,7 @@ impl From<TaskStatus> for String {
 
 /// A task as clients read it (API facts, section 8).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskInfo {
     /// The task's id.
     pub task_id: TaskId,
@@ -241,8 +253,10 @@ pub struct TaskInfo {
 
 /// How far a running task is. Not part of the OSS API: shown on request only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Progress {
     /// Share of the work that is done, 0 to 100.
+    #[cfg_attr(feature = "schema", schemars(range(max = 100)))]
     pub percent: u8,
     /// What is being done, in words.
     pub message: String,
@@ -250,6 +264,7 @@ pub struct Progress {
 
 /// The answer of GetLanceTaskStatus.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GetTaskResponse {
     /// The task.
     pub task_info: TaskInfo,
@@ -257,6 +272,7 @@ pub struct GetTaskResponse {
 
 /// The answer of the five submits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SubmitResponse {
     /// The new task's id.
     pub task_id: TaskId,

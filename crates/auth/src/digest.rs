@@ -12,6 +12,17 @@ pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }
 
+/// Checks a digest of the body, the value of the header with this name, in hexadecimal digits of
+/// either case.
+pub(crate) fn check_sha256(name: &'static str, value: &str, body: &[u8]) -> Result<(), AuthError> {
+    let digest: [u8; 32] = Sha256::digest(body).into();
+    let mut claimed = [0; 32];
+    match hex::decode_to_slice(value, &mut claimed) {
+        Ok(()) if claimed == digest => Ok(()),
+        _ => Err(AuthError::PayloadDigest(name)),
+    }
+}
+
 /// Checks the value of a `Content-MD5` header against the body: base64 of the body's MD5 (API
 /// facts, section 2.5). Fails with an error named `InvalidDigest`.
 pub fn check_content_md5(value: &[u8], body: &[u8]) -> Result<(), AuthError> {

@@ -33,6 +33,13 @@ impl SigningKey {
     }
 }
 
+/// Whether two texts are the same, in time that does not depend on where they differ.
+pub(crate) fn same(left: &str, right: &str) -> bool {
+    // What is compared are digests; a key would add nothing.
+    let [left, right] = [left, right].map(|text| mac(&[], text.as_bytes()));
+    left.verify_slice(&finish(right)).is_ok()
+}
+
 /// HMAC of a message under a key of any length. The key is brought to the size of a block here (RFC
 /// 2104, section 2), because the constructor that takes it as it is can fail by its signature.
 fn mac(key: &[u8], message: &[u8]) -> Hmac<Sha256> {
@@ -65,6 +72,20 @@ mod tests {
             hex::encode(key.0),
             "c4afb1cc5771d871763a393e44b703571b55cc28424d1a5e86da6ed3c154a4b9"
         );
+    }
+
+    #[test]
+    fn texts() {
+        let cases = [
+            ("", "", true),
+            ("token", "token", true),
+            ("token", "tokem", false),
+            ("token", "token ", false),
+            ("", "token", false),
+        ];
+        for (left, right, expected) in cases {
+            assert_eq!(same(left, right), expected, "{left} {right}");
+        }
     }
 
     #[test]

@@ -22,6 +22,7 @@
 
 use std::collections::BTreeMap;
 
+pub use lance_maintenance_api::namespace::versions::TableVersion;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -65,6 +66,20 @@ pub struct WriteTable {
     pub location: String,
     /// What happens to a table that is there already.
     pub mode: WriteMode,
+}
+
+impl WriteTable {
+    /// The query.
+    pub fn query(&self) -> String {
+        let mode = match self.mode {
+            WriteMode::Create => "create",
+            WriteMode::Overwrite => "overwrite",
+        };
+        form_urlencoded::Serializer::new(String::new())
+            .append_pair("location", &self.location)
+            .append_pair("mode", mode)
+            .finish()
+    }
 }
 
 /// A table was written.
@@ -155,28 +170,6 @@ pub struct Versions {
     pub versions: Vec<TableVersion>,
     /// Whether there are more after the last.
     pub more: bool,
-}
-
-/// A version, as the namespace specification describes one.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TableVersion {
-    /// The version's number.
-    pub version: u64,
-    /// The path of the manifest, as Lance knows it in the table's object store.
-    pub manifest_path: String,
-    /// The manifest's size in bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub manifest_size: Option<u64>,
-    /// The manifest's ETag, where the store gives one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub e_tag: Option<String>,
-    /// When the version was made, in milliseconds since the Unix epoch. Absent, like `metadata`, in
-    /// lists of more than 100 versions, for which manifests are not read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timestamp_millis: Option<i64>,
-    /// Lance's summary of the version: numbers of fragments, files and rows, as text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<BTreeMap<String, String>>,
 }
 
 /// Makes a manifest that a client has staged under the table's folder a version, if it is the next

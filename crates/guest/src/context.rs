@@ -1,14 +1,18 @@
 //! What the router tells a component about a request: verified, and signed with the application's
 //! own secret, so that a component believes the router only.
 
+use std::net::IpAddr;
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use http::HeaderMap;
+use lance_maintenance_api::operation::Operation;
 use lance_maintenance_api::task::TaskId;
 use lance_maintenance_api::{ApiError, ErrorName};
 use lance_maintenance_dispatch::{TableRef, signature};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use spin_sdk::http::Request;
 
 use crate::reply::{Answer, Reply};
@@ -19,26 +23,39 @@ const CONTEXT_HEADER: &str = "x-lance-context";
 /// What the context's signature is made over, in the place of a path.
 const CONTEXT_SCOPE: &str = "context";
 
+/// Who sent a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Caller {
+    /// The access key that signed the request.
+    pub access_key_id: String,
+    /// The user who holds it.
+    pub user: String,
+    /// The user's identity policy.
+    pub policy: Option<Value>,
+}
+
 /// A request after the router's checks: who asks, and what for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestContext {
     /// The request's id.
     pub request_id: String,
-    /// The access key that signed the request.
-    pub access_key_id: String,
+    /// Who sent it.
+    pub caller: Caller,
+    /// The client's address, if the host tells.
+    pub source_address: Option<IpAddr>,
+    /// Whether the request came over TLS.
+    pub secure_transport: bool,
     /// The table bucket.
     pub bucket: String,
-    /// The method of the original request.
-    pub method: String,
-    /// The raw path of the original request.
-    pub path: String,
+    /// The operation.
+    pub operation: Operation,
+    /// What the path has for the `{...}` of the operation's path, still encoded.
+    pub segments: Vec<String>,
     /// The raw query of the original request.
     pub query: String,
     /// The table, for what concerns one that exists.
     pub table: Option<TableRef>,
-    /// The task, for what concerns one.
-    pub task_id: Option<String>,
-    /// Whether the answer should say how far the task is.
+    /// Whether the answer should say how far a task is.
     pub with_progress: bool,
 }
 
@@ -82,20 +99,16 @@ impl RequestContext {
 
     /// The task in question; what is no task id names no task.
     pub fn task_id(&self) -> Result<TaskId, ApiError> {
-        self.task_id
-            .as_deref()
-            .and_then(TaskId::parse)
-            .ok_or_else(TaskId::not_found)
+        TaskId::parse(self.segment(1)?).ok_or_else(TaskId::not_found)
     }
-}
 
-/// The ARN of a table (API facts, section 2.4).
-pub async fn arn(bucket: &str, table_id: &str) -> Result<String, ApiError> {
-    let region = settings::setting("region").await?;
-    let account = settings::setting("account_id").await?;
-    Ok(format!(
-        "acs:osstables:{region}:{account}:bucket/{bucket}/table/{table_id}"
-    ))
+    /// What the path has for a `{...}`, still encoded.
+    pub fn segment(&self, at: usize) -> Result<&str, ApiError> {
+        self.segments
+            .get(at)
+            .map(String::as_str)
+            .ok_or_else(not_from_the_router)
+    }
 }
 
 fn not_from_the_router() -> ApiError {
@@ -117,7 +130,8 @@ pub async fn serve(
     };
     let reply = match context {
         Ok(context) => {
-            let outcome = match request::read(request).await {
+            let limit = request::limit(context.operation);
+            let outcome = match request::read(request, limit).await {
                 Ok((_, body)) => operation(&context, body).await,
                 Err(error) => Err(error),
             };

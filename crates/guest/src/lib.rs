@@ -6,12 +6,17 @@
 //! | [`context`] | what the router tells a component about a request |
 //! | [`reply`] | answers: JSON, empty, or an error in the Lance format |
 //! | [`request`] | request bodies, with a limit |
+//! | [`authority`] | what the caller may do |
+//! | [`credentials`] | access keys and who holds them |
 //! | [`service`] | calls to other components |
 //! | [`submit`] | what the five submits share |
+//! | [`worker`] | calls to the worker |
 //! | [`settings`] | the application's variables |
 //! | [`host`] | time and randomness |
 
+pub mod authority;
 pub mod context;
+pub mod credentials;
 pub mod host;
 pub mod key_value;
 pub mod reply;
@@ -19,7 +24,9 @@ pub mod request;
 pub mod service;
 pub mod settings;
 pub mod submit;
+pub mod worker;
 
-pub use context::RequestContext;
+pub use authority::Authority;
+pub use context::{Caller, RequestContext};
 pub use key_value::SpinStore;
 pub use reply::Reply;

@@ -15,6 +15,9 @@ pub const REQUEST_ID_HEADER: &str = "x-oss-request-id";
 /// The header that carries the id of the table in question.
 pub const TABLE_ID_HEADER: &str = "x-oss-table-id";
 
+/// When a client that was told to try again should, in seconds: what was in the way is short.
+const RETRY_AFTER: &str = "1";
+
 /// An answer in the making.
 #[derive(Clone, Debug)]
 pub struct Reply {
@@ -45,6 +48,11 @@ impl Reply {
         }
     }
 
+    /// 200 with `{}`: yes, and nothing more.
+    pub fn empty_object() -> Self {
+        Self::json(&serde_json::Map::new())
+    }
+
     /// 204 without a body.
     pub fn no_content() -> Self {
         Self {
@@ -71,6 +79,9 @@ impl Reply {
             StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         if let Some(content_type) = self.content_type {
             insert(&mut answer, header::CONTENT_TYPE.as_str(), content_type);
+        }
+        if [429, 503].contains(&self.status) {
+            insert(&mut answer, header::RETRY_AFTER.as_str(), RETRY_AFTER);
         }
         if self.status != 204 {
             insert(

@@ -1,22 +1,15 @@
 //! What the five submits share: store the task, hand it to the worker.
 
-use bytes::Bytes;
-use http::{Method, Request, StatusCode};
+use http::StatusCode;
 use lance_maintenance_api::ApiError;
 use lance_maintenance_api::params::TaskParams;
 use lance_maintenance_api::task::SubmitResponse;
-use lance_maintenance_dispatch::{Dispatch, TASKS_PATH, signature};
+use lance_maintenance_dispatch::{Dispatch, TASKS_PATH};
 use lance_maintenance_store::execution::Execution;
 use lance_maintenance_store::tasks::Tasks;
-use spin_sdk::http::{FullBody, send};
-use spin_sdk::wasip3::http::types::RequestOptions;
-use spin_sdk::wasip3::http_compat::RequestOptionsExtension;
 
 use crate::context::RequestContext;
-use crate::{Reply, SpinStore, host, settings};
-
-/// How long the worker may take to answer, in nanoseconds. It only queues.
-const WORKER_NANOS: u64 = 2_000_000_000;
+use crate::{Reply, SpinStore, host, settings, worker};
 
 /// Submits a task: stores it durably, then hands it to the worker, or leaves a note for the worker
 /// to find. What is answered with 200 is not lost.
@@ -44,32 +37,16 @@ pub async fn submit(context: &RequestContext, params: TaskParams) -> Result<Repl
 
 /// Hands a task to the worker.
 async fn hand_over(dispatch: &Dispatch) -> Result<(), String> {
-    let url = settings::setting("worker_url")
-        .await
-        .map_err(|error| error.detail)?;
-    let secret = settings::required("worker_secret")
-        .await
-        .map_err(|error| error.detail)?;
     let body = serde_json::to_vec(dispatch).map_err(|error| error.to_string())?;
-    let now = host::now_seconds();
-    let options = RequestOptions::new();
-    // A host that knows no timeouts has its own.
-    let _ = options.set_connect_timeout(Some(WORKER_NANOS));
-    let _ = options.set_first_byte_timeout(Some(WORKER_NANOS));
-    let request = Request::builder()
-        .method(Method::POST)
-        .uri(format!("{}{TASKS_PATH}", url.trim_end_matches('/')))
-        .header(http::header::CONTENT_TYPE, "application/json")
-        .header(
-            signature::SIGNATURE_HEADER,
-            signature::sign(&secret, "POST", TASKS_PATH, now, &body),
-        )
-        .header(signature::TIMESTAMP_HEADER, now.to_string())
-        .extension(RequestOptionsExtension(options))
-        .body(FullBody::new(Bytes::from(body)))
-        .map_err(|error| error.to_string())?;
-    let response = send(request).await.map_err(|error| error.to_string())?;
-    match response.status() {
+    let answer = worker::post(
+        TASKS_PATH,
+        "application/json",
+        body.into(),
+        worker::QUEUE_NANOS,
+    )
+    .await
+    .map_err(|error| error.detail)?;
+    match answer.status {
         // 409: it has the task already.
         StatusCode::ACCEPTED | StatusCode::CONFLICT => Ok(()),
         status => Err(format!("the worker answered {status}")),

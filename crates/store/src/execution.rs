@@ -7,6 +7,7 @@ use lance_maintenance_dispatch::{
     TaskAddress,
 };
 
+use crate::catalog::{Purges, is_dropped};
 use crate::key_value::{KeyValue, StoreError, get_json, set_json};
 use crate::outbox::Outbox;
 use crate::tasks::{End, Run, SubmittedTask, Task, Tasks};
@@ -50,7 +51,7 @@ impl<'a, S: KeyValue> Execution<'a, S> {
                 "Attempts are 1 to {MAX_ATTEMPTS}."
             )));
         }
-        if get_json::<i64>(self.store, &keys::dropped(&claim.task.table_id))?.is_some() {
+        if is_dropped(self.store, &claim.task.table_id)? {
             let error = TaskError::new(ErrorName::TableNotFound, "The table has been dropped.");
             return match self.end(&tasks, &task, now, Outcome::Failed(error))? {
                 Ending::Underway => Err(unsettled()),
@@ -79,7 +80,7 @@ impl<'a, S: KeyValue> Execution<'a, S> {
             return Err(unsettled());
         }
         // Nobody's attempt: like any whose worker is silent, it is lost, and the next is offered.
-        Outbox::new(self.store).note(&claim.task)?;
+        Outbox::tasks(self.store).note(&claim.task)?;
         started(NOBODY)?;
         Err(lost(
             "The attempt was granted to somebody who never learned of it.",
@@ -122,9 +123,12 @@ impl<'a, S: KeyValue> Execution<'a, S> {
     /// Notes that a worker lives, and lists what it should take up.
     pub fn heartbeat(&self, heartbeat: &Heartbeat, now: i64) -> Result<TakeUp, ApiError> {
         set_json(self.store, &keys::worker(&heartbeat.worker_id), &now)?;
-        let outbox = Outbox::new(self.store);
+        let outbox = Outbox::tasks(self.store);
+        let purges = Purges::new(self.store);
         if heartbeat.starting {
-            self.reconcile(&outbox)?;
+            let keys = self.store.keys()?;
+            self.reconcile(&outbox, &keys)?;
+            purges.reconcile(&keys)?;
         }
         let mut tasks = Vec::new();
         outbox.drain(now, |address| {
@@ -157,21 +161,25 @@ impl<'a, S: KeyValue> Execution<'a, S> {
         })?;
         Ok(TakeUp {
             tasks,
-            purges: Vec::new(),
+            purges: purges.waiting(now)?,
         })
     }
 
     /// Leaves a note that a task waits for a worker.
     pub fn note(&self, dispatch: &Dispatch) -> Result<(), StoreError> {
-        Outbox::new(self.store).note(&dispatch.address())
+        Outbox::tasks(self.store).note(&dispatch.address())
     }
 
     /// Looks through every key for tasks that have not ended, and notes them. The last resort
     /// after a loss: a worker asks for it when it starts and rarely after.
-    fn reconcile(&self, outbox: &Outbox<'_, S>) -> Result<(), ApiError> {
+    fn reconcile(
+        &self,
+        outbox: &Outbox<'_, S, TaskAddress>,
+        keys: &[String],
+    ) -> Result<(), ApiError> {
         let noted = outbox.noted()?;
         let mut found: Vec<SubmittedTask> = Vec::new();
-        for key in self.store.keys()?.iter().filter(|key| keys::is_task(key)) {
+        for key in keys.iter().filter(|key| keys::is_task(key)) {
             match get_json::<SubmittedTask>(self.store, key) {
                 Ok(task) => found.extend(task),
                 // Not this version's to run; the others must not wait for it.

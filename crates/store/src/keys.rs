@@ -7,7 +7,11 @@
 //! | `{log}/{slot}` | entry of a log |
 //! | `name/{hash}` | what a name stands for now |
 //! | `name/{hash}/{generation}` | fence of a change of the name |
-//! | `dropped/{table}` | when the table was dropped |
+//! | `table/{table}` | the name of the table with this id |
+//! | `dropped/{table}` | when the table was dropped, and whether its data is to be removed |
+//! | `purged/{table}` | when its data was removed |
+//! | `policy/{bucket}` | the bucket's policy |
+//! | `credentials`, `credentials/{slot}` | log of access keys |
 //! | `tasks/{table}/{type}` | counter of slots used by the tasks of a type |
 //! | `tasks/{table}/{type}/freed` | counter of slots freed |
 //! | `tasks/{table}/{type}/full` | the number of slots used when the quota was last met |
@@ -18,9 +22,10 @@
 //! | `task/{...}/claim/{attempt}`, `.../ending`, `.../freeing` | fences |
 //! | `{fence}/waiting` | since when somebody waits for what the fence's owner is to write |
 //! | `outbox`, `outbox/{slot}`, `outbox/done` | tasks that wait for a worker |
+//! | `purges`, `purges/{slot}`, `purges/done` | dropped tables whose data waits for a worker |
 //! | `worker/{id}` | when the worker was last heard of |
 //!
-//! Names of namespaces and tables are hashed, since two of 255 characters do not fit the 255 bytes
+//! Names are those of namespaces, tables, locations and access keys. They are hashed, since two of 255 characters do not fit the 255 bytes
 //! that Spin's stores allow a key.
 
 use lance_maintenance_api::task::TaskType;
@@ -62,8 +67,37 @@ pub(crate) fn waiting(fence: &str) -> String {
     format!("{fence}/waiting")
 }
 
+const DROPPED: &str = "dropped/";
+
 pub(crate) fn dropped(table_id: &str) -> String {
-    format!("dropped/{table_id}")
+    format!("{DROPPED}{table_id}")
+}
+
+/// The table of a key that `dropped` made.
+pub(crate) fn dropped_table(key: &str) -> Option<&str> {
+    key.strip_prefix(DROPPED)
+}
+
+pub(crate) fn purged(table_id: &str) -> String {
+    format!("purged/{table_id}")
+}
+
+pub(crate) fn table_index(table_id: &str) -> String {
+    format!("table/{table_id}")
+}
+
+pub(crate) fn location(location: &str) -> String {
+    format!("name/{}", hash(&["location", location]))
+}
+
+pub(crate) fn credential(access_key_id: &str) -> String {
+    format!("name/{}", hash(&["credential", access_key_id]))
+}
+
+pub(crate) const CREDENTIALS: &str = "credentials";
+
+pub(crate) fn bucket_policy(bucket: &str) -> String {
+    format!("policy/{bucket}")
 }
 
 pub(crate) fn task_log(table_id: &str, task_type: TaskType) -> String {
@@ -113,7 +147,12 @@ pub(crate) fn task_free_fence(task: &str) -> String {
 }
 
 pub(crate) const OUTBOX: &str = "outbox";
-pub(crate) const OUTBOX_DONE: &str = "outbox/done";
+pub(crate) const PURGES: &str = "purges";
+
+/// Up to where an outbox is drained.
+pub(crate) fn outbox_done(outbox: &str) -> String {
+    format!("{outbox}/done")
+}
 
 pub(crate) fn worker(worker_id: &str) -> String {
     format!("worker/{}", hash(&[worker_id]))

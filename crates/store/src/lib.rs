@@ -13,6 +13,7 @@
 //!
 //! Pure logic over the trait [`KeyValue`]; [`memory`] implements it for tests.
 
+pub mod access;
 pub mod catalog;
 pub mod execution;
 mod fence;

@@ -11,7 +11,7 @@ use crate::key_value::{KeyValue, StoreError, from_json, get_json, set_json};
 use crate::{fence, keys};
 
 /// How long an owner may take from its fence to its write, in microseconds.
-const OWNER_MICROS: i64 = 10_000_000;
+pub(crate) const OWNER_MICROS: i64 = 10_000_000;
 /// How often the head is read again while somebody else's change is on its way.
 const REREADS: usize = 16;
 
@@ -49,21 +49,66 @@ pub(crate) fn read_many<T: DeserializeOwned>(
     names
         .iter()
         .zip(heads)
-        .map(|(name, head)| match head {
-            Some(bytes) => Ok(from_json::<Head<T>>(name, &bytes)?.value),
-            None => Ok(None),
-        })
+        .map(|(name, head)| value_of(name, head))
         .collect()
+}
+
+/// What two names stand for, in one read.
+pub(crate) fn read_pair<A: DeserializeOwned, B: DeserializeOwned>(
+    store: &impl KeyValue,
+    first: &str,
+    second: &str,
+) -> Result<(Option<A>, Option<B>), StoreError> {
+    let heads = store.get_many(&[first.to_owned(), second.to_owned()])?;
+    let mut heads = heads.into_iter();
+    Ok((
+        value_of(first, heads.next().flatten())?,
+        value_of(second, heads.next().flatten())?,
+    ))
+}
+
+fn value_of<T: DeserializeOwned>(
+    name: &str,
+    head: Option<Vec<u8>>,
+) -> Result<Option<T>, StoreError> {
+    match head {
+        Some(bytes) => Ok(from_json::<Head<T>>(name, &bytes)?.value),
+        None => Ok(None),
+    }
+}
+
+/// Whether what a name stands for lets a change go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It does.
+    Allowed,
+    /// It does not.
+    Refused,
+    /// Not yet: something else has to come to its end first.
+    Busy,
+}
+
+impl From<bool> for Verdict {
+    fn from(allowed: bool) -> Self {
+        if allowed {
+            Self::Allowed
+        } else {
+            Self::Refused
+        }
+    }
 }
 
 /// Changes what a name stands for. `allowed` decides by what it stands for now; `make` gives what
 /// it stands for next, and runs only for the owner of the change, before the head is written.
-pub(crate) fn change<S: KeyValue, T: Serialize + DeserializeOwned>(
+/// `since` is when the change began, in microseconds, if that was before this call: the time of an
+/// owner counts from there.
+pub(crate) fn change<S: KeyValue, T: Serialize + DeserializeOwned, V: Into<Verdict>>(
     store: &S,
     name: &str,
     now: impl Fn() -> i64,
-    allowed: impl Fn(Option<&T>) -> bool,
-    make: impl FnOnce(&S) -> Result<Option<T>, StoreError>,
+    since: Option<i64>,
+    allowed: impl Fn(Option<&T>) -> Result<V, StoreError>,
+    make: impl FnOnce(&S, Option<&T>) -> Result<Option<T>, StoreError>,
 ) -> Result<Change<T>, StoreError> {
     let mut abandoned = 0;
     for _ in 0..REREADS {
@@ -71,21 +116,28 @@ pub(crate) fn change<S: KeyValue, T: Serialize + DeserializeOwned>(
             generation: 0,
             value: None,
         });
-        if !allowed(head.value.as_ref()) {
-            return Ok(Change::Refused(head.value));
+        match allowed(head.value.as_ref())?.into() {
+            Verdict::Allowed => {}
+            Verdict::Refused => return Ok(Change::Refused(head.value)),
+            Verdict::Busy => return Ok(Change::Busy),
         }
         let generation = head.generation.max(abandoned) + 1;
         let started = now();
         let fence = keys::name_fence(name, generation);
         if fence::take(store, &fence)? {
-            let value = make(store)?;
-            if now() - started > OWNER_MICROS {
+            let is_late = || now() - since.unwrap_or(started) > OWNER_MICROS;
+            if is_late() {
+                return Ok(Change::Busy);
+            }
+            let value = make(store, head.value.as_ref())?;
+            if is_late() {
                 return Ok(Change::Busy);
             }
             set_json(store, name, &Head { generation, value })?;
             return Ok(Change::Done(head.value));
         }
-        if fence::is_abandoned(store, &fence, started)? {
+        // The time after the fence was found taken: what was before may be long before its owner came.
+        if fence::is_abandoned(store, &fence, now())? {
             abandoned = generation;
         }
     }
@@ -103,14 +155,23 @@ mod tests {
             store,
             "n",
             || now,
-            |held: Option<&u32>| held.is_none(),
-            |_| Ok(Some(value)),
+            None,
+            |held: Option<&u32>| Ok(held.is_none()),
+            |_, _| Ok(Some(value)),
         )
         .unwrap()
     }
 
     fn remove(store: &MemoryStore, value: u32) -> Change<u32> {
-        change(store, "n", || 0, |held| held == Some(&value), |_| Ok(None)).unwrap()
+        change(
+            store,
+            "n",
+            || 0,
+            None,
+            |held| Ok(held == Some(&value)),
+            |_, _| Ok(None),
+        )
+        .unwrap()
     }
 
     #[test]
@@ -139,19 +200,53 @@ mod tests {
         );
     }
 
+    /// Whoever waits may itself be slow: the owner's time is not counted from before it came.
     #[test]
-    fn a_slow_owner_gives_up() {
+    fn an_owner_is_not_given_up_for_the_slowness_of_another() {
         let store = MemoryStore::default();
-        let times = std::cell::RefCell::new(vec![OWNER_MICROS + 1, 0]);
-        let now = || times.borrow_mut().pop().unwrap();
+        let times = std::cell::RefCell::new(vec![0]);
         let seen = change(
             &store,
             "n",
-            now,
-            |held: Option<&u32>| held.is_none(),
-            |_| Ok(Some(1)),
+            || match times.borrow_mut().pop() {
+                Some(time) => {
+                    // Between this look at the clock and the fence another takes it.
+                    store.increment(&keys::name_fence("n", 1), 1).unwrap();
+                    time
+                }
+                None => ABANDONED_MICROS + 1,
+            },
+            None,
+            |held: Option<&u32>| Ok(held.is_none()),
+            |_, _| Ok(Some(1)),
         );
         assert_eq!(seen.unwrap(), Change::Busy);
-        assert_eq!(read::<u32>(&store, "n").unwrap(), None);
+    }
+
+    #[test]
+    fn a_slow_owner_gives_up() {
+        // Slow before it makes the value, or after.
+        for (times, made) in [
+            ([OWNER_MICROS + 1, 0].as_slice(), 0),
+            (&[OWNER_MICROS + 1, 0, 0], 1),
+        ] {
+            let store = MemoryStore::default();
+            let times = std::cell::RefCell::new(times.to_vec());
+            let count = std::cell::Cell::new(0);
+            let seen = change(
+                &store,
+                "n",
+                || times.borrow_mut().pop().unwrap(),
+                None,
+                |held: Option<&u32>| Ok(held.is_none()),
+                |_, _| {
+                    count.set(count.get() + 1);
+                    Ok(Some(1))
+                },
+            );
+            assert_eq!(seen.unwrap(), Change::Busy);
+            assert_eq!(read::<u32>(&store, "n").unwrap(), None);
+            assert_eq!(count.get(), made);
+        }
     }
 }

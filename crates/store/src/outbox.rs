@@ -1,7 +1,11 @@
-//! The outbox: notes of tasks that wait for a worker, in a log that is drained from its old end.
+//! Outboxes: notes of what waits for a worker, in a log that is drained from its old end.
+
+use std::marker::PhantomData;
 
 use lance_maintenance_api::ApiError;
 use lance_maintenance_dispatch::TaskAddress;
+use lance_maintenance_dispatch::tables::Purge;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::key_value::{KeyValue, StoreError, from_json, get_json, set_json};
@@ -21,28 +25,53 @@ struct Done {
     empty_since: Option<i64>,
 }
 
-pub(crate) struct Outbox<'a, S> {
+/// An outbox of notes.
+pub(crate) struct Outbox<'a, S, T> {
     store: &'a S,
+    log: &'static str,
+    notes: PhantomData<T>,
 }
 
-impl<'a, S: KeyValue> Outbox<'a, S> {
-    pub(crate) fn new(store: &'a S) -> Self {
-        Self { store }
+impl<'a, S: KeyValue> Outbox<'a, S, TaskAddress> {
+    /// Tasks that wait for a worker.
+    pub(crate) fn tasks(store: &'a S) -> Self {
+        Self::new(store, keys::OUTBOX)
+    }
+}
+
+impl<'a, S: KeyValue> Outbox<'a, S, Purge> {
+    /// Dropped tables whose data waits to be removed.
+    pub(crate) fn purges(store: &'a S) -> Self {
+        Self::new(store, keys::PURGES)
+    }
+}
+
+impl<'a, S: KeyValue, T: Serialize + DeserializeOwned> Outbox<'a, S, T> {
+    fn new(store: &'a S, log: &'static str) -> Self {
+        Self {
+            store,
+            log,
+            notes: PhantomData,
+        }
+    }
+
+    fn done_key(&self) -> String {
+        keys::outbox_done(self.log)
     }
 
     /// Leaves a note.
-    pub(crate) fn note(&self, address: &TaskAddress) -> Result<(), StoreError> {
-        let slot = log::take_slot(self.store, keys::OUTBOX)?;
-        log::write(self.store, keys::OUTBOX, slot, address)
+    pub(crate) fn note(&self, note: &T) -> Result<(), StoreError> {
+        let slot = log::take_slot(self.store, self.log)?;
+        log::write(self.store, self.log, slot, note)
     }
 
     /// The notes that are not done with, at most a window's worth.
-    pub(crate) fn noted(&self) -> Result<Vec<TaskAddress>, StoreError> {
-        let done: Done = get_json(self.store, keys::OUTBOX_DONE)?.unwrap_or_default();
+    pub(crate) fn noted(&self) -> Result<Vec<T>, StoreError> {
+        let done: Done = get_json(self.store, &self.done_key())?.unwrap_or_default();
         Ok(self
             .window(done)?
             .into_iter()
-            .filter_map(|(_, address)| address)
+            .filter_map(|(_, note)| note)
             .collect())
     }
 
@@ -50,18 +79,18 @@ impl<'a, S: KeyValue> Outbox<'a, S> {
     pub(crate) fn drain(
         &self,
         now: i64,
-        mut keep: impl FnMut(&TaskAddress) -> Result<bool, ApiError>,
+        mut keep: impl FnMut(&T) -> Result<bool, ApiError>,
     ) -> Result<(), ApiError> {
-        let before: Done = get_json(self.store, keys::OUTBOX_DONE)?.unwrap_or_default();
+        let before: Done = get_json(self.store, &self.done_key())?.unwrap_or_default();
         let mut done = before;
         let mut contiguous = true;
         let mut removed = Vec::new();
-        for (slot, address) in self.window(before)? {
-            let finished = match address {
-                Some(address) => {
-                    let kept = keep(&address)?;
+        for (slot, note) in self.window(before)? {
+            let finished = match note {
+                Some(note) => {
+                    let kept = keep(&note)?;
                     if !kept {
-                        removed.push(keys::log_entry(keys::OUTBOX, slot));
+                        removed.push(keys::log_entry(self.log, slot));
                     }
                     !kept
                 }
@@ -87,19 +116,22 @@ impl<'a, S: KeyValue> Outbox<'a, S> {
         }
         self.store.delete_many(&removed)?;
         if done != before {
-            set_json(self.store, keys::OUTBOX_DONE, &done)?;
+            set_json(self.store, &self.done_key(), &done)?;
         }
         Ok(())
     }
 
-    fn window(&self, done: Done) -> Result<Vec<(u64, Option<TaskAddress>)>, StoreError> {
-        let newest = log::slots(self.store, keys::OUTBOX)?;
+    fn window(&self, done: Done) -> Result<Vec<(u64, Option<T>)>, StoreError> {
+        let newest = log::slots(self.store, self.log)?;
         let slots: Vec<u64> = (done.slot + 1..=newest.min(done.slot + WINDOW)).collect();
         let keys: Vec<String> = slots
             .iter()
-            .map(|slot| keys::log_entry(keys::OUTBOX, *slot))
+            .map(|slot| keys::log_entry(self.log, *slot))
             .collect();
-        let values = self.store.get_many(&keys)?;
+        let values = match keys.is_empty() {
+            true => Vec::new(),
+            false => self.store.get_many(&keys)?,
+        };
         slots
             .into_iter()
             .zip(keys.iter().zip(values))

@@ -11,6 +11,7 @@ mod quota;
 mod requests;
 mod signatures;
 mod states;
+mod storm;
 
 // What the tasks do to a table.
 mod cleanup;

@@ -5,6 +5,7 @@ use crate::fields::Fields;
 
 /// Parameters of `lance_cleanup` (API facts, section 6).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CleanupParams {
     /// The age from which a version may go, as a number and one of `d h m s`; empty for any age.
     /// What it says is only looked at when the task runs.

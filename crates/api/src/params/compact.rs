@@ -5,6 +5,7 @@ use crate::fields::{Fields, choose};
 
 /// How a compaction carries data over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CompactionMode {
     /// Decode and encode again.
@@ -32,13 +33,14 @@ impl CompactionMode {
 
 /// Parameters of `lance_compact` (API facts, section 5).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CompactParams {
     /// Rows that a fragment should have.
     pub target_rows_per_fragment: i64,
     /// Whether fragments are rewritten for their deleted rows alone.
     pub materialize_deletions: bool,
     /// The share of deleted rows above which a fragment is rewritten: negative for every
-    /// fragment, 1 or more for none.
+    /// fragment, 1 or more for none. Twelve decimal places are kept, and nothing beyond 1000.
     pub materialize_deletions_threshold: f64,
     /// Rows per group, for the old file format.
     pub max_rows_per_group: i64,
@@ -74,6 +76,7 @@ impl CompactParams {
             materialize_deletions_threshold: fields
                 .number("materialize_deletions_threshold")?
                 .filter(|threshold| *threshold != 0.0)
+                .map(storable)
                 .unwrap_or(Self::DELETIONS_THRESHOLD),
             max_rows_per_group: fields
                 .integer_from("max_rows_per_group", 1)?
@@ -84,9 +87,19 @@ impl CompactParams {
     }
 }
 
+/// The threshold next to this one that JSON gives back as it was: its reader gets the last bits of
+/// long numbers wrong, so that 1.234567890123456e-11 would be another number with every reading.
+/// Its sign stays, which means something.
+fn storable(threshold: f64) -> f64 {
+    let size = threshold.abs().clamp(1e-12, 1000.0);
+    let rounded = format!("{size:.12}").parse().unwrap_or(size);
+    f64::copysign(rounded, threshold)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn stored(body: &str) -> Result<String, ErrorName> {
         CompactParams::parse(body.as_bytes(), "reencode")
@@ -162,5 +175,39 @@ mod tests {
             mode(r#"{"compaction_mode":"reencode"}"#, "fast"),
             Ok(CompactionMode::Reencode)
         );
+    }
+
+    #[test]
+    fn a_threshold_has_the_digits_that_can_be_stored() {
+        for (given, expected) in [
+            ("0.1", 0.1),
+            ("-1", -1.0),
+            ("2.5", 2.5),
+            ("0.30000000000000004", 0.3),
+            ("0.1234567890123456e-10", 1.2e-11),
+            ("0.9999999999999", 1.0),
+            ("5e-324", 1e-12),
+            ("-5e-324", -1e-12),
+            ("5.0090671884326146e197", 1000.0),
+            ("-1.7976931348623157e308", -1000.0),
+        ] {
+            let body = format!(r#"{{"materialize_deletions_threshold":{given}}}"#);
+            let params = CompactParams::parse(body.as_bytes(), "reencode").unwrap();
+            assert_eq!(params.materialize_deletions_threshold, expected, "{given}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4096))]
+
+        #[test]
+        fn any_threshold_is_read_back_as_it_was(
+            number in prop_oneof![-2.0..2.0f64, -2000.0..2000.0f64, prop::num::f64::NORMAL],
+        ) {
+            let body = format!(r#"{{"materialize_deletions_threshold":{number}}}"#);
+            let params = CompactParams::parse(body.as_bytes(), "reencode").unwrap();
+            let text = serde_json::to_string(&params).unwrap();
+            prop_assert_eq!(serde_json::from_str::<CompactParams>(&text).unwrap(), params);
+        }
     }
 }

@@ -22,6 +22,7 @@ use crate::task::TaskType;
 
 /// The effective parameters of a task, with its type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "task_type", content = "params")]
 pub enum TaskParams {
     /// Merges small fragments and drops deleted rows.

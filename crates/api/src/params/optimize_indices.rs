@@ -5,6 +5,7 @@ use crate::fields::Fields;
 
 /// Parameters of `lance_optimize_indices` (API facts, section 7.3).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OptimizeIndicesParams {
     /// The indices to bring up to date; empty for all.
     pub index_names: Vec<String>,

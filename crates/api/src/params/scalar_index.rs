@@ -5,6 +5,7 @@ use crate::fields::{Fields, choose};
 
 /// The kinds of index on values and texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "UPPERCASE")]
 pub enum ScalarIndexType {
     /// Sorted pages: equality and ranges.
@@ -48,6 +49,7 @@ impl ScalarIndexType {
 /// Parameters of `lance_scalar_index` (API facts, section 7.1). The options of one index type are
 /// present for that type and absent for the others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScalarIndexParams {
     /// The column to index.
     pub column: String,

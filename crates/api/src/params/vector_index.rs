@@ -5,6 +5,7 @@ use crate::fields::{Fields, choose};
 
 /// The kinds of vector index: inverted file, then how vectors are kept in a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum VectorIndexType {
     /// Whole vectors.
@@ -63,6 +64,7 @@ impl VectorIndexType {
 
 /// How the distance of two vectors is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum MetricType {
     /// Euclidean distance.
@@ -88,6 +90,7 @@ impl MetricType {
 /// Parameters of `lance_vector_index` (API facts, section 7.2). Options of a part that the index
 /// type does not have are absent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VectorIndexParams {
     /// The column to index.
     pub column: String,

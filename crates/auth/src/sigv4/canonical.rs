@@ -2,41 +2,78 @@
 
 use std::borrow::Cow;
 
-use super::ALGORITHM;
-use crate::digest::sha256_hex;
+use super::DIALECT;
+use crate::claim::Claim;
 use crate::encoding;
 use crate::error::AuthError;
+use crate::query::pairs_without;
 use crate::request::RequestParts;
 
-/// The part of a canonical request that follows the query: the signed headers, their names, the
-/// digest of the body.
-pub(super) struct Tail(Vec<u8>);
+/// The canonical requests that a client may have signed. In the header form there are several, see
+/// [`accepted_uris`]; a presigned URL is made by libraries, which all do as they should.
+pub(crate) fn canonical_requests(
+    request: &RequestParts<'_>,
+    claim: &Claim,
+    payload: &str,
+) -> Result<Vec<Vec<u8>>, AuthError> {
+    let tail = tail(request, &claim.headers, payload)?;
+    let raw = request.query.unwrap_or_default();
+    let (uris, queries) = match claim.is_in_query() {
+        false => (accepted_uris(request.path), accepted_queries(raw)),
+        true => (
+            vec![uri(request.path).into()],
+            vec![query(&without_signature(raw)).into()],
+        ),
+    };
+    let requests = uris.iter().flat_map(|uri| {
+        let tail = &tail;
+        queries
+            .iter()
+            .map(move |query| assemble(request.method, uri, query, tail))
+    });
+    Ok(requests.collect())
+}
 
-impl Tail {
-    /// Collects the named headers, in this order, each of which the request has exactly once.
-    pub fn new(
-        request: &RequestParts<'_>,
-        signed_headers: &[&str],
-        payload: &str,
-    ) -> Result<Self, AuthError> {
-        let mut bytes = Vec::new();
-        for name in signed_headers {
-            let value = request
-                .single(name)?
-                .ok_or_else(|| AuthError::MissingHeader((*name).to_owned()))?;
-            bytes.extend_from_slice(name.as_bytes());
-            bytes.push(b':');
-            match *name {
-                "host" => bytes.extend(request.canonical_host(value)),
-                _ => bytes.extend(collapse(value)),
-            }
-            bytes.push(b'\n');
+/// The one that a client should sign.
+pub(super) fn canonical_request(
+    request: &RequestParts<'_>,
+    signed_headers: &[String],
+    payload: &str,
+) -> Result<Vec<u8>, AuthError> {
+    let tail = tail(request, signed_headers, payload)?;
+    let query = query(request.query.unwrap_or_default());
+    Ok(assemble(request.method, &uri(request.path), &query, &tail))
+}
+
+fn assemble(method: &str, uri: &str, query: &str, tail: &[u8]) -> Vec<u8> {
+    let head = format!("{method}\n{uri}\n{query}\n");
+    [head.as_bytes(), tail].concat()
+}
+
+/// The part of a canonical request that follows the query: the signed headers in this order, each
+/// of which the request has exactly once, their names, the digest of the body.
+fn tail(
+    request: &RequestParts<'_>,
+    signed_headers: &[String],
+    payload: &str,
+) -> Result<Vec<u8>, AuthError> {
+    let mut bytes = Vec::new();
+    for name in signed_headers {
+        let value = request
+            .single(name)?
+            .ok_or_else(|| AuthError::MissingHeader(name.clone()))?;
+        bytes.extend_from_slice(name.as_bytes());
+        bytes.push(b':');
+        match name.as_str() {
+            "host" => bytes.extend(request.canonical_host(value)),
+            _ => bytes.extend(collapse(value)),
         }
-        for part in ["\n", &signed_headers.join(";"), "\n", payload] {
-            bytes.extend_from_slice(part.as_bytes());
-        }
-        Ok(Self(bytes))
+        bytes.push(b'\n');
     }
+    for part in ["\n", &signed_headers.join(";"), "\n", payload] {
+        bytes.extend_from_slice(part.as_bytes());
+    }
+    Ok(bytes)
 }
 
 /// A value without surrounding whitespace, and with single blanks inside.
@@ -48,23 +85,9 @@ fn collapse(value: &[u8]) -> Vec<u8> {
         .join(&b' ')
 }
 
-/// What is signed: algorithm, time, scope and the digest of the canonical request.
-pub(super) fn string_to_sign(
-    time: &str,
-    scope: [&str; 4],
-    method: &str,
-    uri: &str,
-    query: &str,
-    tail: &Tail,
-) -> String {
-    let head = format!("{method}\n{uri}\n{query}\n");
-    let digest = sha256_hex(&[head.as_bytes(), &tail.0].concat());
-    format!("{ALGORITHM}\n{time}\n{}\n{digest}", scope.join("/"))
-}
-
 /// The canonical path: each segment of the path on the wire, which is encoded already, encoded
 /// once more.
-pub(super) fn uri(path: &str) -> String {
+fn uri(path: &str) -> String {
     match path {
         "" => "/".to_owned(),
         _ => encoding::path(path),
@@ -73,7 +96,7 @@ pub(super) fn uri(path: &str) -> String {
 
 /// The canonical query: the decoded pairs, encoded anew and sorted. The decoding is the one by
 /// which the API reads its parameters.
-pub(super) fn query(raw: &str) -> String {
+fn query(raw: &str) -> String {
     let mut pairs: Vec<(String, String)> = form_urlencoded::parse(raw.as_bytes())
         .map(|(name, value)| (encoding::component(&name), encoding::component(&value)))
         .collect();
@@ -85,13 +108,19 @@ pub(super) fn query(raw: &str) -> String {
     pairs.join("&")
 }
 
+/// A query as the client signed it, before it added the signature.
+fn without_signature(raw: &str) -> String {
+    let pairs: Vec<&str> = pairs_without(raw, DIALECT.query.signature).collect();
+    pairs.join("&")
+}
+
 /// The paths that a client may have signed: the canonical one, and the one on the wire.
 ///
 /// curl 7.88 and 8.5 sign the path as they send it, as is right for S3 only (8.23 no longer does).
 /// Taking that too is safe as long as no signature can be moved to a request that means something
 /// else: a canonical path, sent as a path, has to decode to the path that it was made from. It
 /// does, except where it has an encoded percent sign; there only the canonical path counts.
-pub(super) fn accepted_uris(path: &str) -> Vec<Cow<'_, str>> {
+fn accepted_uris(path: &str) -> Vec<Cow<'_, str>> {
     let as_sent = is_visible(path) && !path.contains("%25");
     with_as_sent(uri(path), path, as_sent)
 }
@@ -99,7 +128,7 @@ pub(super) fn accepted_uris(path: &str) -> Vec<Cow<'_, str>> {
 /// The queries that a client may have signed: the canonical one, and the one on the wire, which
 /// curl 7.88 signs unsorted. A canonical query, sent as a query, means what it was made from, so
 /// no signature moves to another request by this.
-pub(super) fn accepted_queries(raw: &str) -> Vec<Cow<'_, str>> {
+fn accepted_queries(raw: &str) -> Vec<Cow<'_, str>> {
     with_as_sent(query(raw), raw, is_visible(raw))
 }
 

@@ -1,35 +1,44 @@
-//! AWS Signature Version 4 in the `Authorization` header (API facts, section 11.1).
+//! AWS Signature Version 4, in the `Authorization` header and in the query (API facts, section
+//! 11.1).
 //!
-//! What is required beyond the signature itself: `host`, `x-amz-date` and every `x-amz-*` header of
-//! the request are signed, no signed header is there twice, and the body is covered. Without
-//! `x-amz-content-sha256` (curl and botocore leave it out for services other than S3) the digest of
-//! the body itself stands in the canonical request, which binds the body just as well.
+//! What is required beyond the signature itself: `host`, in the header form `x-amz-date`, and every
+//! `x-amz-*` header of the request are signed, no signed header is there twice, and the body is
+//! covered. Without `x-amz-content-sha256` (curl and botocore leave it out for services other than
+//! S3, and presigned URLs have none) the digest of the body itself stands in the canonical request,
+//! which binds the body just as well.
 
-mod authorization;
 mod canonical;
+mod coverage;
 mod sign;
-mod verify;
 
-pub use sign::{SignedHeaders, sign};
-pub(crate) use verify::verify;
+pub(crate) use canonical::canonical_requests;
+pub(crate) use coverage::{check_coverage, payload};
+pub use sign::{presign, sign};
 
-/// The scheme's name in the `Authorization` header.
+use crate::dialect::{Algorithm, Dialect, Parameters};
+
+/// The scheme's name in the `Authorization` header and in `X-Amz-Algorithm`.
 pub const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
-/// The service that requests are signed for.
-pub const SERVICE: &str = "osstables";
-
-/// How far a request's time may be from the verifier's, before and after.
-pub const CLOCK_WINDOW_SECONDS: u64 = 15 * 60;
-
-const KEY_PREFIX: &str = "AWS4";
-const TERMINATOR: &str = "aws4_request";
-const DATE_HEADER: &str = "x-amz-date";
-const DIGEST_HEADER: &str = "x-amz-content-sha256";
-const TOKEN_HEADER: &str = "x-amz-security-token";
-const HEADER_PREFIX: &str = "x-amz-";
-
-/// What stands between the access key and the signature: where and when a key is valid.
-fn scope<'a>(date: &'a str, region: &'a str) -> [&'a str; 4] {
-    [date, region, SERVICE, TERMINATOR]
-}
+/// The names of the scheme.
+pub(crate) static DIALECT: Dialect = Dialect {
+    algorithm: Algorithm::Aws4,
+    name: ALGORITHM,
+    key_prefix: "AWS4",
+    terminator: "aws4_request",
+    header_prefix: "x-amz-",
+    date_header: "x-amz-date",
+    digest_header: "x-amz-content-sha256",
+    token_header: "x-amz-security-token",
+    header_list: "SignedHeaders",
+    header_list_required: true,
+    query: Parameters {
+        algorithm: "X-Amz-Algorithm",
+        credential: "X-Amz-Credential",
+        date: "X-Amz-Date",
+        expires: "X-Amz-Expires",
+        headers: "X-Amz-SignedHeaders",
+        token: "X-Amz-Security-Token",
+        signature: "X-Amz-Signature",
+    },
+};

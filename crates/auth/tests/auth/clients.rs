@@ -69,12 +69,9 @@ fn read(wire: &[u8]) -> Request {
 #[test]
 fn clients_are_understood() {
     for (client, wire) in REQUESTS {
-        let got = read(wire).verify_at(CAPTURED);
-        assert_eq!(
-            got.map(|caller| caller.access_key_id),
-            Ok(KEY.to_owned()),
-            "{client}"
-        );
+        let request = read(wire);
+        assert_eq!(request.access_key_id().as_deref(), Ok(KEY), "{client}");
+        assert_eq!(request.verify_at(CAPTURED), Ok(()), "{client}");
     }
 }
 
@@ -87,7 +84,7 @@ fn without_a_digest_header_the_signature_still_binds_the_body() {
             .iter()
             .any(|(name, _)| name == "x-amz-content-sha256")
         {
-            true => AuthError::PayloadDigest,
+            true => AuthError::PayloadDigest("x-amz-content-sha256"),
             false => AuthError::Signature,
         };
         request.body.push(b' ');

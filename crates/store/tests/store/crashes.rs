@@ -1,81 +1,18 @@
 //! The application dies between any two operations on the store. What was answered holds, and what
 //! was not can be tried again.
 
-use std::cell::Cell;
-
 use lance_maintenance_api::ApiError;
-use lance_maintenance_api::identifier::{Delimiter, NamespaceName, TableIdentifier};
 use lance_maintenance_api::task::{TaskId, TaskStatus};
 use lance_maintenance_dispatch::{Claim, Finish, Heartbeat, MAX_ATTEMPTS, Outcome, TaskAddress};
-use lance_maintenance_store::catalog::{Catalog, NamespaceRecord, Origin, TableRecord};
 use lance_maintenance_store::execution::Execution;
-use lance_maintenance_store::memory::MemoryStore;
 use lance_maintenance_store::tasks::Tasks;
-use lance_maintenance_store::{KeyValue, StoreError};
 
+use crate::failing::Failing;
 use crate::support::{TABLE, compact, table};
 
 const SECOND: i64 = 1_000_000;
 /// More operations than any call makes.
 const MOST: u64 = 40;
-
-/// A store that can be reached for so many more operations.
-#[derive(Default)]
-struct Failing {
-    store: MemoryStore,
-    left: Cell<Option<u64>>,
-    refused: Cell<bool>,
-}
-
-impl Failing {
-    /// Lets `call` make `operations` operations, then none. Whether it got through.
-    fn cut<T>(&self, operations: u64, call: impl FnOnce(&Self) -> T) -> (T, bool) {
-        self.left.set(Some(operations));
-        self.refused.set(false);
-        let outcome = call(self);
-        self.left.set(None);
-        (outcome, !self.refused.get())
-    }
-
-    fn pass(&self) -> Result<&MemoryStore, StoreError> {
-        match self.left.get() {
-            Some(0) => {
-                self.refused.set(true);
-                Err(StoreError::Unavailable("cut".to_owned()))
-            }
-            left => {
-                self.left.set(left.map(|left| left - 1));
-                Ok(&self.store)
-            }
-        }
-    }
-}
-
-impl KeyValue for Failing {
-    fn get(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        self.pass()?.get(key)
-    }
-
-    fn set(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
-        self.pass()?.set(key, value)
-    }
-
-    fn increment(&self, key: &str, delta: i64) -> Result<i64, StoreError> {
-        self.pass()?.increment(key, delta)
-    }
-
-    fn get_many(&self, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
-        self.pass()?.get_many(keys)
-    }
-
-    fn delete_many(&self, keys: &[String]) -> Result<(), StoreError> {
-        self.pass()?.delete_many(keys)
-    }
-
-    fn keys(&self) -> Result<Vec<String>, StoreError> {
-        self.pass()?.keys()
-    }
-}
 
 fn submit(store: &Failing, quota: u64) -> Result<TaskId, ApiError> {
     Tasks::new(store, TABLE)
@@ -261,71 +198,4 @@ fn a_deletion_that_was_cut_short() {
         }
     }
     panic!("a deletion takes more than {MOST} operations");
-}
-
-/// Whatever is cut short, a table's name stands for the table or for nothing, and can be changed
-/// again later.
-#[test]
-fn a_table_whose_creation_or_dropping_was_cut_short() {
-    let namespace = NamespaceName::parse("ns").unwrap();
-    let id = TableIdentifier::parse("ns$t", &Delimiter::default()).unwrap();
-    let record = |id: &str| TableRecord {
-        id: id.to_owned(),
-        namespace: "ns".to_owned(),
-        name: "t".to_owned(),
-        location: format!("file:///w/{id}.lance"),
-        origin: Origin::Declared,
-        format: "LANCE".to_owned(),
-        properties: Default::default(),
-        slot: 0,
-    };
-    let later = || 3600 * SECOND;
-    for dropping in [false, true] {
-        for operations in 0..MOST {
-            let store = Failing::default();
-            let catalog = Catalog::new(&store, "b");
-            let properties = Default::default();
-            let name = "ns".to_owned();
-            catalog
-                .create_namespace(&NamespaceRecord { name, properties }, || 0)
-                .unwrap();
-            if dropping {
-                catalog
-                    .create_table(&namespace, &record("1"), || 0)
-                    .unwrap();
-            }
-            let cut = |store: &Failing| {
-                let catalog = Catalog::new(store, "b");
-                match dropping {
-                    true => catalog.drop_table(&id, "1", || 0),
-                    false => catalog.create_table(&namespace, &record("1"), || 0),
-                }
-            };
-            let (_, whole) = store.cut(operations, cut);
-
-            let listed = catalog.tables(&namespace, None, 10).unwrap().entries.len();
-            assert_eq!(
-                listed,
-                usize::from(catalog.table(&id).is_ok()),
-                "{operations}"
-            );
-            // The first time it may be told to wait for whoever was cut short.
-            for minute in 0..3 {
-                let now = || minute * 60 * SECOND;
-                let _ = catalog.drop_table(&id, "1", now);
-                let _ = catalog.create_table(&namespace, &record("2"), now);
-            }
-            let _ = catalog.drop_table(&id, "1", later);
-            assert_eq!(
-                catalog.table(&id).unwrap().id,
-                "2",
-                "{dropping} {operations}"
-            );
-            let listed = catalog.tables(&namespace, None, 10).unwrap().entries;
-            assert_eq!(listed.len(), 1, "{dropping} {operations}");
-            if whole {
-                break;
-            }
-        }
-    }
 }

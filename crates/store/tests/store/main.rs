@@ -1,7 +1,10 @@
 //! The logic of the store, on a store in memory.
 
+mod access;
 mod catalog;
+mod catalog_crashes;
 mod crashes;
 mod execution;
+mod failing;
 mod support;
 mod tasks;

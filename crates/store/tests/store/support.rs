@@ -1,9 +1,12 @@
 //! Tables and parameters for the tests of the store.
 
+use lance_maintenance_api::identifier::{Delimiter, NamespaceName, TableIdentifier};
 use lance_maintenance_api::params::{CleanupParams, CompactParams, TaskParams};
 use lance_maintenance_api::task::TaskId;
 use lance_maintenance_api::{ApiError, ErrorName};
 use lance_maintenance_dispatch::TableRef;
+use lance_maintenance_store::KeyValue;
+use lance_maintenance_store::catalog::{Catalog, NamespaceRecord, Origin, TableRecord};
 use lance_maintenance_store::memory::MemoryStore;
 use lance_maintenance_store::tasks::Tasks;
 
@@ -39,4 +42,42 @@ pub fn submit(
 
 pub fn name<T: std::fmt::Debug>(outcome: Result<T, ApiError>) -> ErrorName {
     outcome.unwrap_err().name
+}
+
+pub fn identifier(text: &str) -> TableIdentifier {
+    TableIdentifier::parse(text, &Delimiter::default()).unwrap()
+}
+
+pub fn namespace(name: &str) -> NamespaceName {
+    NamespaceName::parse(name).unwrap()
+}
+
+/// A namespace as it is created, with an id that no other has.
+pub fn namespace_record(name: &str, id: &str) -> NamespaceRecord {
+    NamespaceRecord {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        ..NamespaceRecord::default()
+    }
+}
+
+/// A table as it is created.
+pub fn record(name: &str, id: &str) -> TableRecord {
+    let location = format!("file:///w/{id}.lance");
+    let properties = Default::default();
+    TableRecord::new(
+        &identifier(name),
+        id.to_owned(),
+        location,
+        Origin::Declared,
+        properties,
+    )
+}
+
+/// The catalog of a bucket with the namespace `ns`.
+pub fn catalog<S: KeyValue>(store: &S) -> Catalog<'_, S> {
+    let catalog = Catalog::new(store, "b");
+    let created = catalog.create_namespace(&namespace_record("ns", "N1"), || 0);
+    assert!(created.unwrap());
+    catalog
 }

@@ -1,0 +1,178 @@
+//! The document as a whole.
+
+use std::collections::BTreeSet;
+
+use lance_maintenance_api::operation::Operation;
+use lance_maintenance_api::task::{GetTaskResponse, TaskStatus};
+use lance_maintenance_api::{ApiError, ErrorName};
+use lance_maintenance_auth::Credential;
+use lance_maintenance_openapi::operations::{COMMON, entry};
+use lance_maintenance_openapi::{document, text};
+use serde_json::{Value, json};
+
+const STORED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json");
+
+#[test]
+fn the_stored_document_is_up_to_date() {
+    let stored = std::fs::read_to_string(STORED).unwrap_or_default();
+    assert!(
+        stored == text(),
+        "docs/openapi.json is not up to date. Write it anew:\n\n    \
+         cargo run -p lance-maintenance-openapi > docs/openapi.json\n"
+    );
+}
+
+#[test]
+fn every_operation_is_there_once() {
+    let document = document();
+    for operation in Operation::ALL {
+        let method = operation.method().to_ascii_lowercase();
+        let described = &document["paths"][operation.path()][&method];
+        assert_eq!(described["operationId"], operation.name());
+        let description = described["description"].as_str().unwrap();
+        assert!(description.contains(operation.action()), "{description}");
+        let statuses: BTreeSet<&str> = described["responses"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(String::as_str)
+            .collect();
+        for name in COMMON.iter().chain(entry(*operation).errors) {
+            assert!(statuses.contains(name.status().to_string().as_str()));
+        }
+        assert_eq!(
+            statuses.contains("500"),
+            *operation == Operation::SubmitLanceTableCompactTask,
+            "{operation:?}"
+        );
+    }
+    let operations: usize = document["paths"]
+        .as_object()
+        .unwrap()
+        .values()
+        .map(|path| path.as_object().unwrap().len())
+        .sum();
+    // And the health check.
+    assert_eq!(operations, Operation::ALL.len() + 1);
+}
+
+#[test]
+fn references_lead_somewhere_and_components_are_used() {
+    let document = document();
+    let mut found = BTreeSet::new();
+    references(&document, &mut found);
+    for reference in &found {
+        let pointer = reference.strip_prefix('#').unwrap();
+        assert!(document.pointer(pointer).is_some(), "{reference}");
+    }
+    for kind in ["schemas", "responses", "headers"] {
+        for name in document["components"][kind].as_object().unwrap().keys() {
+            let reference = format!("#/components/{kind}/{name}");
+            assert!(found.contains(&reference), "{reference} is not used");
+        }
+    }
+}
+
+fn references(value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => {
+            if let Some(Value::String(reference)) = fields.get("$ref") {
+                found.insert(reference.clone());
+            }
+            fields.values().for_each(|value| references(value, found));
+        }
+        Value::Array(elements) => elements.iter().for_each(|value| references(value, found)),
+        _ => {}
+    }
+}
+
+/// What the API's types become on the wire fits the schemas that are made of them.
+#[test]
+fn answers_fit_their_schemas() {
+    let task = |status: &str, result: Value, error: Value| {
+        json!({"task_info": {
+            "task_id": "10000000000111111111111111111111",
+            "task_type": "lance_cleanup",
+            "params": {
+                "older_than": "7d",
+                "retain_versions": 0,
+                "delete_unverified": false,
+                "error_if_tagged_old_versions": false,
+            },
+            "status": status,
+            "created_at": "2026-09-18T04:00:00.000000+00:00",
+            "started_at": "",
+            "completed_at": "",
+            "result": result,
+            "error": error,
+        }})
+    };
+    let cleaned = json!({
+        "bytes_removed": 1,
+        "old_versions": 1,
+        "data_files_removed": 0,
+        "transaction_files_removed": 0,
+        "index_files_removed": 0,
+        "deletion_files_removed": 0,
+    });
+    let failed = json!({"error": "TableNotFound", "code": 4, "detail": "Gone."});
+    let mut wrong_id = task("submitted", json!({}), Value::Null);
+    wrong_id["task_info"]["task_id"] = json!("1");
+    let credential = Credential::parse(
+        br#"{"access_key_id":"a","secret_access_key":"12345678","expires_at":"2027-01-01T00:00:00Z",
+            "policy":{"Version":"1","Statement":{"Effect":"Allow","Action":"*","Resource":"*"}}}"#,
+    );
+    let credential = serde_json::to_value(credential.unwrap().info()).unwrap();
+    let refusal = ApiError::new(ErrorName::TaskNotFound, "No such task.").body("R");
+    let cases = [
+        (
+            "GetTaskResponse",
+            task("submitted", json!({}), Value::Null),
+            true,
+        ),
+        (
+            "GetTaskResponse",
+            task("completed", cleaned.clone(), Value::Null),
+            true,
+        ),
+        ("GetTaskResponse", task("failed", json!({}), failed), true),
+        (
+            "GetTaskResponse",
+            task("completed", json!({"x": 1}), Value::Null),
+            false,
+        ),
+        ("GetTaskResponse", wrong_id, false),
+        ("CleanupResult", cleaned, true),
+        ("CleanupResult", json!({"bytes_removed": 1}), false),
+        ("Credential", credential, true),
+        ("ErrorBody", serde_json::to_value(refusal).unwrap(), true),
+        (
+            "ErrorBody",
+            json!({"error": "Nonsense", "code": 1, "detail": "", "instance": ""}),
+            false,
+        ),
+        ("Empty", json!({}), true),
+        (
+            "DropTableResponse",
+            json!({"id": ["a", "b"], "location": "x", "properties": {}}),
+            true,
+        ),
+        (
+            "DropTableResponse",
+            json!({"id": ["a", "b"], "properties": {}}),
+            false,
+        ),
+    ];
+    let mut schema = document();
+    for (name, answer, fits) in cases {
+        schema["$ref"] = json!(format!("#/components/schemas/{name}"));
+        let valid = jsonschema::draft202012::is_valid(&schema, &answer);
+        assert_eq!(valid, fits, "{name}: {answer}");
+    }
+    let read: GetTaskResponse =
+        serde_json::from_value(task("paused", json!({}), Value::Null)).unwrap();
+    assert_eq!(
+        read.task_info.status,
+        TaskStatus::Other("paused".to_owned())
+    );
+}
