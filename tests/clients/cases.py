@@ -42,7 +42,7 @@ def rows(names, *table):
     cases = []
     for row in table:
         row = row if columns > 1 else (row,)
-        name = " ".join(str(cell)[:80] for cell in row[:2])
+        name = " ".join(str(cell)[:80] for cell in row[:2] if not callable(cell))
         cases.append(pytest.param(*row, id=name or "empty"))
     return pytest.mark.parametrize(names, cases)
 

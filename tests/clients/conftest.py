@@ -23,11 +23,11 @@ def start(tmp_path_factory, service):
     """Starts services of a test's own; they end with the session."""
     started = []
 
-    def start_one(**variables):
+    def start_one(access=None, **variables):
         folder = tmp_path_factory.mktemp("up")
         # Compiling the components anew would take seconds.
         shutil.copytree(service.folder / "state/compiled", folder / "state/compiled")
-        running = Service(folder, variables).start()
+        running = Service(folder, variables, access).start()
         started.append(running)
         return running
 

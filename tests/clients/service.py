@@ -23,9 +23,10 @@ TASK_SECONDS = 120
 class Service:
     """One `up` on a folder of its own. `start` may be called again after `stop`."""
 
-    def __init__(self, folder: Path, variables: dict[str, str] | None = None):
+    def __init__(self, folder: Path, variables: dict[str, str] | None = None, access=None):
         self.folder = folder
         self.variables = variables or {}
+        self.access = access
         self.process = None
         self.state = {}
 
@@ -35,6 +36,8 @@ class Service:
         for name, value in self.variables.items():
             command += ["--variable", f"{name}={value}"]
         self.folder.mkdir(parents=True, exist_ok=True)
+        if self.access is not None:
+            (self.folder / "access.json").write_text(json.dumps(self.access))
         self.log = open(self.folder / "up.log", "ab")
         self.process = subprocess.Popen(command, stdout=self.log, stderr=subprocess.STDOUT)
         ready = self.folder / "up.json"
@@ -66,6 +69,18 @@ class Service:
         keys = json.loads(Path(self.state["credentials"]).read_text())
         return Client(self.endpoint, **keys, host=host)
 
+    def client_of(self, access_key_id, secret_access_key, session_token=None, **more) -> "Client":
+        """The client of somebody else than the administrator."""
+        region = self.client().region
+        return Client(
+            self.endpoint,
+            access_key_id,
+            secret_access_key,
+            region,
+            session_token=session_token,
+            **more,
+        )
+
     def lose_worker(self):
         """Ends the worker for good: until `stop`, tasks stay as they are."""
         # Who would start it again is stopped first.
@@ -93,6 +108,7 @@ class Client:
     secret_access_key: str
     region: str
     host: str | None = None
+    session_token: str | None = None
     session: requests.Session = field(default_factory=requests.Session)
 
     def request(self, method, path, body=None, headers=None, host=None, **options):
@@ -104,7 +120,7 @@ class Client:
         if data:
             headers.setdefault("Content-Type", "application/json")
         signed = AWSRequest(method, self.endpoint + path, data=data, headers=headers)
-        credentials = Credentials(self.access_key_id, self.secret_access_key)
+        credentials = Credentials(self.access_key_id, self.secret_access_key, self.session_token)
         SigV4Auth(credentials, "osstables", self.region).add_auth(signed)
         return self.send(method, path, data, dict(signed.headers), **options)
 

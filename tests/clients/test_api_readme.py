@@ -56,7 +56,10 @@ def test_the_session_with_curl_and_python(service, tmp_path):
     assert [it["task_id"] for it in listed["tasks"]] == [task["task_id"]]
     service.client().wait("prod$documents", task["task_id"])
 
-    (program,) = blocks("python")
+    program, through_lance = blocks("python")
     printed = run("python3", "-c", here(program))
     assert printed.startswith("completed {"), printed
     assert "'num_indexed_rows': 2000" in printed
+    assert re.search(r"id: \[\[1,2,3\]\]", run("python3", "-c", here(through_lance)))
+    table_id = "prod$orders"
+    assert service.client().complete(table_id, "compact", {})["fragments_removed"] == 0

@@ -6,9 +6,6 @@ import shutil
 import subprocess
 
 import pytest
-from botocore.auth import SigV4QueryAuth
-from botocore.awsrequest import AWSRequest
-from botocore.credentials import Credentials
 
 import wire
 from cases import (
@@ -120,7 +117,7 @@ def authorization(change):
     ("another content type", with_header("content-type", lambda _: "text/plain"), SIGNATURE_DOES_NOT_MATCH),
     ("another host", with_header("host", lambda _: "lance.oss-tables.localhost"), SIGNATURE_DOES_NOT_MATCH),
     ("more to trust", with_header("x-amz-user", lambda _: "root"), ACCESS_DENIED),
-    ("a token that is not signed", with_header("x-amz-security-token", lambda _: "x"), (403, "InvalidSecurityToken", 16)),
+    ("a token that is not signed", with_header("x-amz-security-token", lambda _: "x"), ACCESS_DENIED),
 )
 def test_headers_that_were_changed(place, case, change, expected):
     client, path = place
@@ -185,15 +182,6 @@ def test_a_header_may_be_there_once(place):
         assert 400 <= answer.status_code < 500, name
         if name != "Host":
             assert refusal(answer) == ACCESS_DENIED
-
-
-def test_a_signature_in_the_query_is_none(place):
-    client, path = place
-    request = AWSRequest("POST", client.endpoint + path, data=BODY)
-    keys = Credentials(client.access_key_id, client.secret_access_key)
-    SigV4QueryAuth(keys, "osstables", client.region).add_auth(request)
-    presigned = request.url.removeprefix(client.endpoint)
-    assert refused(client, presigned, {}) == ACCESS_DENIED
 
 
 # Digests of the body

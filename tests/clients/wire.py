@@ -45,7 +45,8 @@ class Signer(SigV4Auth):
         query = urlsplit(request.url).query
         pairs = parse_qsl(query, keep_blank_values=True, encoding="latin-1")
         encode = lambda text: quote(text.encode("latin-1"), safe="~")
-        return "&".join(sorted(f"{encode(name)}={encode(value)}" for name, value in pairs))
+        encoded = sorted((encode(name), encode(value)) for name, value in pairs)
+        return "&".join(f"{name}={value}" for name, value in encoded)
 
 
 def signed(
