@@ -1,0 +1,7 @@
+#![no_main]
+
+use lance_maintenance_fuzz::identifier::{Input, check};
+
+libfuzzer_sys::fuzz_target!(|input: Input<'_>| {
+    check(&input);
+});
