@@ -37,9 +37,14 @@ class ActingWorker:
         claim = {"worker_id": self.name, "table_id": table_id, "task_id": task_id, "attempt": 1}
         answer = self.send(f"/worker/v1/{what}", claim | more)
         assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def may_begin(self, table_id, task_id) -> bool:
+        """Claims a task: whether it is the table's turn."""
+        return not self._say("claim", table_id, task_id).get("wait", False)
 
     def claim(self, table_id, task_id):
-        self._say("claim", table_id, task_id)
+        assert self.may_begin(table_id, task_id), "another task of the table has its turn"
 
     def progress(self, table_id, task_id, percent, message):
         self._say("progress", table_id, task_id, percent=percent, message=message)

@@ -191,6 +191,25 @@ def test_a_worker_ends_only_what_it_runs(idle, client):
     assert client.get(table, task_id).json()["task_info"]["result"] == {"n": 1}
 
 
+def test_of_each_table_one_task_at_a_time(idle, client):
+    (table, _), (other, _) = client.new_table(), client.new_table()
+    own_id, other_id = table_id(client, table), table_id(client, other)
+    first, second = submitted(client, table, "compact"), submitted(client, table, "cleanup")
+    third, elsewhere = submitted(client, table, "compact"), submitted(client, other, "compact")
+    one, two, three = (ActingWorker(idle, name) for name in ["one", "two", "three"])
+    assert one.may_begin(own_id, first)
+    assert not three.may_begin(own_id, third)
+    assert not two.may_begin(own_id, second)
+    assert two.may_begin(other_id, elsewhere)
+    assert client.get(table, second).json()["task_info"]["status"] == "submitted"
+    one.complete(own_id, first, {})
+    # The one that was submitted first comes first, whoever asks first.
+    assert not three.may_begin(own_id, third)
+    assert two.may_begin(own_id, second)
+    two.complete(own_id, second, {})
+    assert three.may_begin(own_id, third)
+
+
 PRIVATE = [
     "compact",
     "scalar-index",

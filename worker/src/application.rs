@@ -6,7 +6,7 @@ use backon::{ExponentialBuilder, Retryable};
 use lance_maintenance_dispatch::tables::{PURGED_PATH, Purged};
 use lance_maintenance_dispatch::{
     CLAIM_PATH, Claim, Claimed, Dispatch, FINISH_PATH, Finish, HEARTBEAT_PATH, Heartbeat, Outcome,
-    PROGRESS_PATH, Report, TakeUp, TaskAddress, signature,
+    PROGRESS_PATH, Report, TURN_SECONDS, TakeUp, TaskAddress, signature,
 };
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, StatusCode};
@@ -55,6 +55,8 @@ pub struct Patience {
     /// How long an end of an attempt is repeated, in pauses. A result must outlive a restart of
     /// the application.
     pub finish: Duration,
+    /// The pause before a claim is repeated whose table is another task's.
+    pub turn: Duration,
 }
 
 impl Default for Patience {
@@ -63,6 +65,7 @@ impl Default for Patience {
             first: Duration::from_millis(200),
             longest: Duration::from_secs(5),
             finish: Duration::from_secs(600),
+            turn: Duration::from_secs(TURN_SECONDS),
         }
     }
 }
@@ -110,6 +113,11 @@ impl Application {
         })
     }
 
+    /// How long to wait before a claim is repeated whose table is another task's.
+    pub fn turn_pause(&self) -> Duration {
+        self.patience.turn
+    }
+
     /// This worker's name for a task's attempt.
     pub fn claim_of(&self, dispatch: &Dispatch) -> Claim {
         Claim {
@@ -121,13 +129,12 @@ impl Application {
 
     /// Claims an attempt. Repeated until the application answers: there is nothing else to do with
     /// a task that was taken in.
-    pub async fn claim(&self, claim: &Claim) -> Result<(), CallError> {
-        let call = || self.call::<_, Claimed>(CLAIM_PATH, claim, CALL);
+    pub async fn claim(&self, claim: &Claim) -> Result<Claimed, CallError> {
+        let call = || self.call(CLAIM_PATH, claim, CALL);
         call.retry(self.patience.pauses())
             .when(CallError::may_pass)
             .notify(|error, pause| tracing::warn!(%error, ?pause, "claiming again soon"))
-            .await?;
-        Ok(())
+            .await
     }
 
     /// Says how far an attempt is, once.

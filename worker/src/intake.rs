@@ -56,7 +56,11 @@ impl Intake {
         while self.is_open() {
             if let Some(dispatch) = self.queue().take() {
                 let intake = Arc::clone(self);
-                return Some(Held { dispatch, intake });
+                return Some(Held {
+                    dispatch,
+                    intake,
+                    is_over: true,
+                });
             }
             // A change since the look above is remembered by the `Notify`.
             tokio::select! {
@@ -135,6 +139,8 @@ impl Intake {
 pub struct Held {
     dispatch: Dispatch,
     intake: Arc<Intake>,
+    /// Whether the task is done with when this is dropped; else it waits again.
+    is_over: bool,
 }
 
 impl Held {
@@ -142,11 +148,21 @@ impl Held {
     pub fn dispatch(&self) -> &Dispatch {
         &self.dispatch
     }
+
+    /// Puts the task back, to be taken out again before the others of its table.
+    pub fn put_back(mut self) {
+        self.is_over = false;
+    }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.intake.queue().done(&self.dispatch.task_id);
+        let mut queue = self.intake.queue();
+        match self.is_over {
+            true => queue.done(&self.dispatch.task_id),
+            false => queue.put_back(self.dispatch.clone()),
+        }
+        drop(queue);
         self.intake.let_go();
     }
 }

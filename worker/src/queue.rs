@@ -110,6 +110,23 @@ impl Queue {
         }
     }
 
+    /// Puts a task that was taken back, before what waits for the same table; the table goes behind
+    /// those that are waiting for their turn.
+    pub fn put_back(&mut self, dispatch: Dispatch) {
+        let Some(place) = self.in_hand.get_mut(&dispatch.task_id) else {
+            return;
+        };
+        if !std::mem::replace(&mut place.running, false) {
+            return;
+        }
+        let name = place.lane.clone();
+        self.waiting += 1;
+        if let Some(lane) = self.lanes.get_mut(&name) {
+            lane.waiting.push_front(dispatch);
+        }
+        self.let_go(name);
+    }
+
     /// Makes the table at this location busy as if a task ran on it, until [`Queue::release`] with
     /// the value that is returned; none if it is busy.
     pub fn hold(&mut self, location: &str) -> Option<HeldLane> {
@@ -209,6 +226,25 @@ mod tests {
         assert_eq!(queue.take(), None);
         queue.done(&first.task_id);
         assert_eq!(queue.take(), Some(second));
+    }
+
+    #[test]
+    fn a_task_that_is_put_back_comes_before_the_others_of_its_table() {
+        let mut queue = Queue::new(9);
+        let (a, b, c) = (dispatch(1, "/a"), dispatch(2, "/a"), dispatch(3, "/b"));
+        for task in [&a, &b, &c] {
+            queue.push(task.clone()).unwrap();
+        }
+        assert_eq!(queue.take(), Some(a.clone()));
+        queue.put_back(a.clone());
+        // What waits is put back by nobody.
+        queue.put_back(b.clone());
+        assert_eq!(queue.room(), 6);
+        assert_eq!(queue.take(), Some(c));
+        assert_eq!(queue.take(), Some(a.clone()));
+        assert_eq!(queue.take(), None);
+        queue.done(&a.task_id);
+        assert_eq!(queue.take(), Some(b));
     }
 
     #[test]

@@ -45,6 +45,16 @@ pub struct Runner {
     pub task_timeout: Duration,
 }
 
+/// What came of a claim.
+enum Claiming {
+    /// The attempt is this worker's to make.
+    Granted,
+    /// Another worker is at the table.
+    Waits,
+    /// The attempt is not this worker's, or not any more.
+    Lost,
+}
+
 impl Runner {
     /// Runs tasks until the intake closes, then waits until those that run have ended. Dropping
     /// the future stops them.
@@ -55,7 +65,15 @@ impl Runner {
             let span = task_span(held.dispatch());
             let runner = self.clone();
             let attempt = async move {
-                runner.attempt(&held).await;
+                match runner.claim(&held).await {
+                    Claiming::Granted => runner.attempt(&held).await,
+                    Claiming::Lost => {}
+                    Claiming::Waits => {
+                        // The place is for others meanwhile; the table is busy.
+                        drop(place);
+                        return runner.wait(held).await;
+                    }
+                }
                 drop((held, place));
             };
             attempts.spawn(attempt.instrument(span));
@@ -74,18 +92,38 @@ impl Runner {
         Some((place, self.intake.next().await?))
     }
 
-    async fn attempt(&self, held: &Held) {
-        let dispatch = held.dispatch();
-        let claim = self.application.claim_of(dispatch);
+    /// Claims a task.
+    async fn claim(&self, held: &Held) -> Claiming {
+        let claim = self.application.claim_of(held.dispatch());
         let claimed = tokio::select! {
             claimed = self.application.claim(&claim) => claimed,
             // Unclaimed, another worker takes it up, or this one after its restart.
-            () = self.intake.closed() => return,
+            () = self.intake.closed() => return Claiming::Lost,
         };
-        if let Err(error) = claimed {
-            tracing::info!(%error, "not claimed");
-            return;
+        match claimed {
+            Ok(claimed) if claimed.wait => {
+                tracing::debug!("waits for another worker's task on the table");
+                Claiming::Waits
+            }
+            Ok(_) => Claiming::Granted,
+            Err(error) => {
+                tracing::info!(%error, "not claimed");
+                Claiming::Lost
+            }
         }
+    }
+
+    /// Puts a task back into the queue, when it is time to claim it again.
+    async fn wait(&self, held: Held) {
+        tokio::select! {
+            () = sleep(self.application.turn_pause()) => held.put_back(),
+            () = self.intake.closed() => {}
+        }
+    }
+
+    async fn attempt(&self, held: &Held) {
+        let dispatch = held.dispatch();
+        let claim = self.application.claim_of(dispatch);
         let started = Instant::now();
         tracing::info!(attempt = dispatch.attempt, "started");
         let Some(outcome) = self.operate(dispatch, &claim).await else {

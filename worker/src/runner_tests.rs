@@ -101,6 +101,42 @@ async fn an_attempt_that_is_somebody_elses_is_skipped() {
     }
 }
 
+/// A task whose table another worker is at keeps its table's other tasks waiting, and no place.
+#[tokio::test]
+async fn a_task_waits_for_its_turn_without_a_place() {
+    let mut bench =
+        Bench::new(|task, _| async move { Ok(json!({"slot": task.task_id.slot()})) }.boxed()).await;
+    bench.runner.max_concurrent = 1;
+    bench.fake.make_wait("/a", 3);
+    bench.offer(1, "/a");
+    bench.offer(2, "/a");
+    bench.offer(3, "/b");
+    bench.start();
+    let ends = bench.ends(3).await;
+    let slots: Vec<&Value> = ends
+        .iter()
+        .map(|end| &end["outcome"]["completed"]["slot"])
+        .collect();
+    assert_eq!(slots, [3, 1, 2]);
+    let claims = bench.fake.wait_for(CLAIM_PATH, 6).await;
+    assert_eq!(claims.len(), 6);
+}
+
+#[tokio::test]
+async fn a_worker_stops_though_a_task_waits_for_its_turn() {
+    let bench = Bench::new(|_, _| done()).await;
+    bench.fake.make_wait("/a", 1_000_000);
+    bench.offer(1, "/a");
+    let running = bench.start();
+    bench.fake.wait_for(CLAIM_PATH, 2).await;
+    bench.intake.close();
+    tokio::time::timeout(Duration::from_secs(5), running)
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(!bench.fake.steps().contains(&"finish".to_owned()));
+}
+
 #[tokio::test]
 async fn claims_and_ends_are_repeated_until_the_application_answers() {
     let bench = Bench::new(|_, _| done()).await;

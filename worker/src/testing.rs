@@ -11,7 +11,9 @@ use axum::http::{HeaderMap, StatusCode};
 use lance_maintenance_api::params::{CompactParams, TaskParams};
 use lance_maintenance_api::task::{TaskId, TaskType};
 use lance_maintenance_dispatch::tables::Purge;
-use lance_maintenance_dispatch::{Dispatch, HEARTBEAT_PATH, TableRef, TakeUp, signature};
+use lance_maintenance_dispatch::{
+    CLAIM_PATH, Dispatch, HEARTBEAT_PATH, TableRef, TakeUp, signature,
+};
 use reqwest::{Client, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -52,6 +54,8 @@ pub struct FakeApplication {
     calls: watch::Sender<Vec<(String, Value)>>,
     answers: Arc<Mutex<HashMap<String, VecDeque<u16>>>>,
     listed: Arc<Mutex<TakeUp>>,
+    /// How many more claims of a table's tasks have to wait for their turn.
+    waits: Arc<Mutex<HashMap<String, usize>>>,
 }
 
 impl FakeApplication {
@@ -63,6 +67,7 @@ impl FakeApplication {
             calls: watch::Sender::new(Vec::new()),
             answers: Arc::default(),
             listed: Arc::default(),
+            waits: Arc::default(),
         };
         let router = Router::new().fallback(answer).with_state(fake.clone());
         tokio::spawn(axum::serve(listener, router).into_future());
@@ -79,6 +84,7 @@ impl FakeApplication {
             first: Duration::from_millis(1),
             longest: Duration::from_millis(5),
             finish: Duration::from_secs(60),
+            turn: Duration::from_millis(20),
         };
         Application::new(self.url(), SECRET.into(), "worker-1".to_owned(), patience).unwrap()
     }
@@ -87,6 +93,23 @@ impl FakeApplication {
     pub fn answer(&self, path: &str, statuses: &[u16]) {
         let mut answers = self.answers.lock().unwrap();
         answers.entry(path.to_owned()).or_default().extend(statuses);
+    }
+
+    /// Has the next claims of a table's tasks wait for their turn.
+    pub fn make_wait(&self, table_id: &str, claims: usize) {
+        self.waits
+            .lock()
+            .unwrap()
+            .insert(table_id.to_owned(), claims);
+    }
+
+    /// Whether a claim has to wait.
+    fn waits(&self, claim: &Value) -> bool {
+        let mut waits = self.waits.lock().unwrap();
+        let left = waits.get_mut(claim["table_id"].as_str().unwrap_or_default());
+        left.filter(|left| **left > 0)
+            .map(|left| *left -= 1)
+            .is_some()
     }
 
     /// What the next heartbeat that is answered with 200 lists.
@@ -228,14 +251,16 @@ async fn answer(State(fake): State<FakeApplication>, request: Request) -> (Statu
         .get_mut(&path)
         .and_then(VecDeque::pop_front);
     let status = StatusCode::from_u16(next.unwrap_or(200)).unwrap();
-    let text = if status == StatusCode::OK && path == HEARTBEAT_PATH {
-        let listed = std::mem::take(&mut *fake.listed.lock().unwrap());
-        serde_json::to_string(&listed).unwrap()
-    } else {
-        json!({}).to_string()
+    let body = serde_json::from_slice(&body).unwrap();
+    let text = match path.as_str() {
+        HEARTBEAT_PATH if status == StatusCode::OK => {
+            let listed = std::mem::take(&mut *fake.listed.lock().unwrap());
+            serde_json::to_string(&listed).unwrap()
+        }
+        CLAIM_PATH if fake.waits(&body) => json!({"wait": true}).to_string(),
+        _ => json!({}).to_string(),
     };
     // Last, so that whoever waits for the call finds its answer decided.
-    let body = serde_json::from_slice(&body).unwrap();
     fake.calls.send_modify(|calls| calls.push((path, body)));
     (status, text)
 }

@@ -39,7 +39,7 @@ async fn respond(request: Request) -> Result<Reply, ApiError> {
     let execution = Execution::new(&store);
     let now = host::now_micros();
     match path {
-        CLAIM_PATH => execution.claim(&message(&body)?, now)?,
+        CLAIM_PATH => return Ok(Reply::json(&execution.claim(&message(&body)?, now)?)),
         PROGRESS_PATH => execution.progress(&message(&body)?)?,
         PURGED_PATH => Purges::new(&store).done(&message(&body)?, now)?,
         FINISH_PATH => execution.finish(message(&body)?, now)?,
@@ -53,7 +53,7 @@ async fn respond(request: Request) -> Result<Reply, ApiError> {
             ));
         }
     }
-    Ok(Reply::json(&Claimed {}))
+    Ok(Reply::json(&Claimed::default()))
 }
 
 async fn verify(

@@ -13,7 +13,9 @@
 //!
 //! Bodies are JSON. Every request is signed ([`signature`]); a replay within the window is harmless,
 //! since a claim and an end are each granted once. 409 means that the sender has lost the attempt
-//! and must stop working on it.
+//! and must stop working on it. Of a table one task at a time is granted, whoever asks: a claim that
+//! is answered with `wait` is made again, and the tasks that wait so come in the order in which they
+//! were submitted.
 //!
 //! What a worker must do: answer 202 only for work it will do or hand back; claim an attempt before
 //! touching the table; report at most a few times a second; finish what it claimed; send a
@@ -42,5 +44,8 @@ pub const HEARTBEAT_PATH: &str = "/worker/v1/heartbeat";
 pub const HEARTBEAT_SECONDS: u64 = 5;
 /// How long after its last heartbeat a worker keeps what it was running, in seconds.
 pub const LEASE_SECONDS: u64 = 30;
+/// How long a worker waits before it claims an attempt again whose table is another task's, in
+/// seconds.
+pub const TURN_SECONDS: u64 = 2;
 /// How often a task is tried before it fails for want of a worker that survives it.
 pub const MAX_ATTEMPTS: u32 = 3;

@@ -66,9 +66,14 @@ pub struct Claim {
     pub attempt: u32,
 }
 
-/// The attempt is the worker's.
+/// The attempt is the worker's, or will be.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Claimed {}
+pub struct Claimed {
+    /// Another task of the table has its turn: the worker must not begin, and claims again after
+    /// [`crate::TURN_SECONDS`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wait: bool,
+}
 
 /// A worker says how far an attempt is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,18 +3,25 @@
 use lance_maintenance_api::task::{Progress, TaskStatus};
 use lance_maintenance_api::{ApiError, ErrorName, TaskError};
 use lance_maintenance_dispatch::{
-    Claim, Dispatch, Finish, Heartbeat, LEASE_SECONDS, MAX_ATTEMPTS, Outcome, Report, TakeUp,
-    TaskAddress,
+    Claim, Claimed, Dispatch, Finish, Heartbeat, LEASE_SECONDS, MAX_ATTEMPTS, Outcome, Report,
+    TakeUp, TaskAddress,
 };
 
 use crate::catalog::{Purges, is_dropped};
+use crate::fence::ABANDONED_MICROS;
 use crate::key_value::{KeyValue, StoreError, get_json, set_json};
 use crate::outbox::Outbox;
 use crate::tasks::{End, Run, SubmittedTask, Task, Tasks};
+use crate::turn::{self, Holder};
 use crate::{fence, keys};
 
 /// The worker of an attempt that nobody makes. No worker has an empty name.
 const NOBODY: &str = "";
+
+/// How often all keys are looked through, in microseconds, while no worker starts. A task that was
+/// handed to a worker directly has no note: if that worker never comes back, nobody else would learn
+/// of it.
+const LOOK_MICROS: i64 = 600_000_000;
 
 /// What became of the end of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +46,8 @@ impl<'a, S: KeyValue> Execution<'a, S> {
     }
 
     /// Grants an attempt to the first worker that claims it, and again to the same worker if it
-    /// asks twice.
-    pub fn claim(&self, claim: &Claim, now: i64) -> Result<(), ApiError> {
+    /// asks twice, once it is the turn of its table.
+    pub fn claim(&self, claim: &Claim, now: i64) -> Result<Claimed, ApiError> {
         let tasks = Tasks::new(self.store, &claim.task.table_id);
         let task = tasks.get(&claim.task.task_id)?;
         if !matches!(task.status(), TaskStatus::Submitted | TaskStatus::Running) {
@@ -58,6 +65,25 @@ impl<'a, S: KeyValue> Execution<'a, S> {
                 _ => Err(lost("The table has been dropped.")),
             };
         }
+        let granted = task
+            .last_run()
+            .is_some_and(|(attempt, _)| attempt >= claim.attempt);
+        let is_over = |holder: &Holder| self.is_over(&tasks, holder, now);
+        if !granted && !turn::take(self.store, claim, &task, now, is_over)? {
+            return Ok(Claimed { wait: true });
+        }
+        self.grant(&tasks, &task, claim, now)?;
+        Ok(Claimed::default())
+    }
+
+    /// Grants an attempt whose turn it is.
+    fn grant(
+        &self,
+        tasks: &Tasks<'_, S>,
+        task: &Task,
+        claim: &Claim,
+        now: i64,
+    ) -> Result<(), ApiError> {
         let key = tasks.key(&claim.task.task_id);
         let fence = keys::task_claim_fence(&key, claim.attempt);
         let started = |worker_id: &str| {
@@ -68,13 +94,18 @@ impl<'a, S: KeyValue> Execution<'a, S> {
             set_json(self.store, &keys::task_run(&key, claim.attempt), &run)
         };
         if fence::take(self.store, &fence)? {
-            return Ok(started(&claim.worker_id)?);
+            started(&claim.worker_id)?;
+            // Until then the holder of the attempt before, silent for long, could still end the task.
+            if self.store.get(&keys::task_end(&key))?.is_some() {
+                return Err(lost("The task has ended."));
+            }
+            return Ok(());
         }
         if task
             .last_run()
             .is_some_and(|(last, _)| last >= claim.attempt)
         {
-            return self.holds(&task, claim);
+            return self.holds(task, claim);
         }
         if !fence::is_abandoned(self.store, &fence, now)? {
             return Err(unsettled());
@@ -125,7 +156,9 @@ impl<'a, S: KeyValue> Execution<'a, S> {
         set_json(self.store, &keys::worker(&heartbeat.worker_id), &now)?;
         let outbox = Outbox::tasks(self.store);
         let purges = Purges::new(self.store);
-        if heartbeat.starting {
+        if heartbeat.starting || self.is_look_due(now)? {
+            // Before the look, which may take long: the next heartbeat must not begin another.
+            set_json(self.store, keys::LOOKED, &now)?;
             let keys = self.store.keys()?;
             self.reconcile(&outbox, &keys)?;
             purges.reconcile(&keys)?;
@@ -143,7 +176,8 @@ impl<'a, S: KeyValue> Execution<'a, S> {
                 None => (1, task.status() == TaskStatus::Submitted),
                 Some((attempt, run)) => {
                     let lost = task.status() == TaskStatus::Running
-                        && (run.worker_id == heartbeat.worker_id || self.is_silent(run, now)?);
+                        && (is_forgotten(heartbeat, attempt, run, now)
+                            || self.is_silent(run, now)?);
                     (attempt + 1, lost)
                 }
             };
@@ -170,8 +204,20 @@ impl<'a, S: KeyValue> Execution<'a, S> {
         Outbox::tasks(self.store).note(&dispatch.address())
     }
 
+    /// Whether it is long ago that all keys were looked through.
+    fn is_look_due(&self, now: i64) -> Result<bool, StoreError> {
+        match get_json::<i64>(self.store, keys::LOOKED)? {
+            Some(looked) => Ok(now - looked > LOOK_MICROS),
+            // The time counts from now on.
+            None => {
+                set_json(self.store, keys::LOOKED, &now)?;
+                Ok(false)
+            }
+        }
+    }
+
     /// Looks through every key for tasks that have not ended, and notes them. The last resort
-    /// after a loss: a worker asks for it when it starts and rarely after.
+    /// after a loss: it is done when a worker starts and rarely after.
     fn reconcile(
         &self,
         outbox: &Outbox<'_, S, TaskAddress>,
@@ -214,10 +260,29 @@ impl<'a, S: KeyValue> Execution<'a, S> {
         }
     }
 
-    /// Whether a worker has not been heard of for longer than the lease.
+    /// Whether the turn of an attempt is over.
+    fn is_over(&self, tasks: &Tasks<'_, S>, holder: &Holder, now: i64) -> Result<bool, StoreError> {
+        let task = match tasks.read(&holder.task_id) {
+            Ok(Some(task)) => task,
+            // Deleted, so ended; or another version's, which runs it no longer.
+            Ok(None) | Err(StoreError::Corrupt(_)) => return Ok(true),
+            Err(error) => return Err(error),
+        };
+        if task.status() != TaskStatus::Running {
+            return Ok(task.end.is_some() || turn::is_unused(holder, now));
+        }
+        match task.last_run() {
+            Some((attempt, run)) if attempt == holder.attempt => self.is_silent(run, now),
+            _ => Ok(turn::is_unused(holder, now)),
+        }
+    }
+
+    /// Whether a worker has not been heard of for longer than the lease. Its claim counts: one that
+    /// started again may claim before its first heartbeat is answered, and the last one from before
+    /// is old.
     fn is_silent(&self, run: &Run, now: i64) -> Result<bool, StoreError> {
-        let heard: i64 =
-            get_json(self.store, &keys::worker(&run.worker_id))?.unwrap_or(run.started_at);
+        let heard: Option<i64> = get_json(self.store, &keys::worker(&run.worker_id))?;
+        let heard = heard.map_or(run.started_at, |heard| heard.max(run.started_at));
         Ok(now - heard > LEASE_SECONDS as i64 * 1_000_000)
     }
 
@@ -256,8 +321,11 @@ impl<'a, S: KeyValue> Execution<'a, S> {
         outcome: Outcome,
     ) -> Result<Ending, ApiError> {
         let key = tasks.key(&task.submitted.task_id);
-        let fence = keys::task_end_fence(&key);
-        if !fence::take(self.store, &fence)? {
+        // Of those who find an owner dead one goes on, too: they may not agree on the end.
+        for fence in keys::task_end_fences(&key) {
+            if fence::take(self.store, &fence)? {
+                break;
+            }
             if get_json::<End>(self.store, &keys::task_end(&key))?.is_some() {
                 return Ok(Ending::WrittenBefore);
             }
@@ -280,6 +348,14 @@ impl<'a, S: KeyValue> Execution<'a, S> {
         set_json(self.store, &keys::task_end(&key), &end)?;
         Ok(Ending::Written)
     }
+}
+
+/// Whether a worker that sends this heartbeat no longer has the attempt that it was granted: it was
+/// restarted. A heartbeat from before the grant that comes late looks the same. What it offers then
+/// the worker has in hand and leaves, but after the last attempt it would end a task that runs.
+fn is_forgotten(heartbeat: &Heartbeat, attempt: u32, run: &Run, now: i64) -> bool {
+    run.worker_id == heartbeat.worker_id
+        && (attempt < MAX_ATTEMPTS || now - run.started_at > ABANDONED_MICROS)
 }
 
 fn same_outcome(end: &End, outcome: &Outcome) -> bool {

@@ -19,14 +19,16 @@
 //! | `task/{...}/run/{attempt}` | who makes the attempt, and since when |
 //! | `task/{...}/progress` | how far the attempt is |
 //! | `task/{...}/end` | how the task ended |
-//! | `task/{...}/claim/{attempt}`, `.../ending`, `.../freeing` | fences |
+//! | `task/{...}/claim/{attempt}`, `.../ending`, `.../ending/{n}`, `.../freeing` | fences |
 //! | `{fence}/waiting` | since when somebody waits for what the fence's owner is to write |
+//! | `turn/{table}`, `turn/{table}/{generation}` | which task of the table may run; fences |
 //! | `outbox`, `outbox/{slot}`, `outbox/done` | tasks that wait for a worker |
 //! | `purges`, `purges/{slot}`, `purges/done` | dropped tables whose data waits for a worker |
 //! | `worker/{id}` | when the worker was last heard of |
+//! | `looked` | when all keys were last looked through for what nobody is at |
 //!
-//! Names are those of namespaces, tables, locations and access keys. They are hashed, since two of 255 characters do not fit the 255 bytes
-//! that Spin's stores allow a key.
+//! Names are those of namespaces, tables, locations and access keys. They are hashed, since two of 255
+//! characters do not fit the 255 bytes that Spin's stores allow a key.
 
 use lance_maintenance_api::task::TaskType;
 use sha2::{Digest, Sha256};
@@ -65,6 +67,10 @@ pub(crate) fn name_fence(name: &str, generation: u64) -> String {
 
 pub(crate) fn waiting(fence: &str) -> String {
     format!("{fence}/waiting")
+}
+
+pub(crate) fn turn(table_id: &str) -> String {
+    format!("turn/{table_id}")
 }
 
 const DROPPED: &str = "dropped/";
@@ -138,13 +144,17 @@ pub(crate) fn task_claim_fence(task: &str, attempt: u32) -> String {
     format!("{task}/claim/{attempt}")
 }
 
-pub(crate) fn task_end_fence(task: &str) -> String {
-    format!("{task}/ending")
+/// The fences of a task's end: each but the first for when the owner of the one before died.
+pub(crate) fn task_end_fences(task: &str) -> [String; 3] {
+    ["ending", "ending/2", "ending/3"].map(|fence| format!("{task}/{fence}"))
 }
 
 pub(crate) fn task_free_fence(task: &str) -> String {
     format!("{task}/freeing")
 }
+
+/// When all keys were last looked through.
+pub(crate) const LOOKED: &str = "looked";
 
 pub(crate) const OUTBOX: &str = "outbox";
 pub(crate) const PURGES: &str = "purges";
@@ -172,7 +182,8 @@ mod tests {
             task_end(&key),
             task_claim_fence(&key, 1),
             waiting(&task_claim_fence(&key, 1)),
-            task_end_fence(&key),
+            task_end_fences(&key)[0].clone(),
+            task_end_fences(&key)[2].clone(),
             task_free_fence(&key),
             task_log("T", TaskType::Compact),
         ] {

@@ -24,5 +24,6 @@ pub mod memory;
 pub mod names;
 mod outbox;
 pub mod tasks;
+mod turn;
 
 pub use key_value::{KeyValue, StoreError};

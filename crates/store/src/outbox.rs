@@ -114,7 +114,9 @@ impl<'a, S: KeyValue, T: Serialize + DeserializeOwned> Outbox<'a, S, T> {
                 };
             }
         }
-        self.store.delete_many(&removed)?;
+        if !removed.is_empty() {
+            self.store.delete_many(&removed)?;
+        }
         if done != before {
             set_json(self.store, &self.done_key(), &done)?;
         }

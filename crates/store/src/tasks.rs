@@ -150,6 +150,16 @@ impl Task {
     }
 }
 
+fn quota_exceeded(quota: u64) -> ApiError {
+    ApiError::new(
+        ErrorName::TaskQuotaExceeded,
+        format!(
+            "The table keeps {quota} tasks of this type. Delete records of tasks that have \
+             ended, then submit again."
+        ),
+    )
+}
+
 /// The tasks of one table.
 pub struct Tasks<'a, S> {
     pub(crate) store: &'a S,
@@ -175,20 +185,12 @@ impl<'a, S: KeyValue> Tasks<'a, S> {
     ) -> Result<Task, ApiError> {
         let task_type = params.task_type();
         let log = keys::task_log(self.table_id, task_type);
-        let full = keys::task_log_full(&log);
-        // Once the quota was met, look before taking a slot: refusals must not use slots up.
-        if let Some(used) = get_json::<u64>(self.store, &full)? {
-            self.check_quota(&log, used, quota)?;
-        }
-        let slot = log::take_slot(self.store, &log)?;
-        if slot > quota
-            && let Err(error) = self.check_quota(&log, slot - 1, quota)
-        {
-            // The slot itself counts as used here, and as freed from the next line on.
-            set_json(self.store, &full, &slot)?;
-            self.store.increment(&keys::task_log_freed(&log), 1)?;
-            return Err(error);
-        }
+        let slot = match self.take_place(&log, quota)? {
+            Some(slot) => slot,
+            None => self
+                .take_place(&log, quota)?
+                .ok_or_else(|| quota_exceeded(quota))?,
+        };
         let submitted = SubmittedTask {
             task_id: TaskId::new(task_type, slot, random),
             params,
@@ -209,19 +211,34 @@ impl<'a, S: KeyValue> Tasks<'a, S> {
         })
     }
 
-    /// Refuses if of `used` slots at least `quota` were not freed.
-    fn check_quota(&self, log: &str, used: u64, quota: u64) -> Result<(), ApiError> {
-        let freed = log::slots(self.store, &keys::task_log_freed(log))?;
-        if used.saturating_sub(freed) < quota {
-            return Ok(());
+    /// Takes a slot in the quota. None if the quota was met for the first time: once more tells.
+    ///
+    /// Which slots were freed is looked at before a slot is taken. After it, slots may be among them
+    /// that were taken later and refused, and two would count the same place as theirs.
+    fn take_place(&self, log: &str, quota: u64) -> Result<Option<u64>, ApiError> {
+        let full = keys::task_log_full(log);
+        let freed_log = keys::task_log_freed(log);
+        let is_met = |used: u64, freed: u64| used.saturating_sub(freed) >= quota;
+        let mut freed = None;
+        // Once the quota was met, look before taking a slot: refusals must not use slots up.
+        if let Some(used) = get_json::<u64>(self.store, &full)? {
+            let before = log::slots(self.store, &freed_log)?;
+            if is_met(used, before) {
+                return Err(quota_exceeded(quota));
+            }
+            freed = Some(before);
         }
-        Err(ApiError::new(
-            ErrorName::TaskQuotaExceeded,
-            format!(
-                "The table keeps {quota} tasks of this type. Delete records of tasks that have \
-                 ended, then submit again."
-            ),
-        ))
+        let slot = log::take_slot(self.store, log)?;
+        if slot <= quota || freed.is_some_and(|freed| !is_met(slot - 1, freed)) {
+            return Ok(Some(slot));
+        }
+        // The slot itself counts as used here, and as freed from the next line on.
+        set_json(self.store, &full, &slot)?;
+        self.store.increment(&freed_log, 1)?;
+        match freed {
+            Some(_) => Err(quota_exceeded(quota)),
+            None => Ok(None),
+        }
     }
 
     /// The task with this id.
@@ -293,7 +310,7 @@ impl<'a, S: KeyValue> Tasks<'a, S> {
         records.push(keys::task_progress(&key));
         let fences = (1..=MAX_ATTEMPTS)
             .map(|attempt| keys::task_claim_fence(&key, attempt))
-            .chain([keys::task_end_fence(&key)]);
+            .chain(keys::task_end_fences(&key));
         records.extend(fences.flat_map(|fence| [keys::waiting(&fence), fence]));
         // Whoever comes second finishes what the first may have left.
         self.store.delete_many(&records)?;

@@ -3,8 +3,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `rng` | numbers from a seed |
-//! | `world` | the store, the clock, and the scheduler that says who goes on |
+//! | `simulation` | the store, the clock, and the scheduler that says who goes on |
 //! | `schedule` | one schedule: what is asked for, and what must hold at the end |
 //! | `calls` | the requests |
 //! | `answers` | what each answer says |
@@ -39,68 +38,41 @@
 mod answers;
 mod calls;
 mod model;
-mod rng;
 mod schedule;
-mod world;
+#[path = "../simulation/mod.rs"]
+mod simulation;
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use schedule::Fault;
-use world::Plant;
+use simulation::world::Plant;
+use simulation::{check, faults, rng, world};
 
 /// How many schedules run where nothing else is said.
 const SCHEDULES: u64 = 20_000;
 
-fn number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok()?.parse().ok()
-}
-
-/// The faults of the schedules of these seeds: the first few.
-fn faults(seeds: std::ops::Range<u64>, plant: Plant) -> Vec<Fault> {
-    let most = number("INTERLEAVINGS_FAULTS").unwrap_or(5) as usize;
-    let next = AtomicU64::new(seeds.start);
-    let found = std::sync::Mutex::new(Vec::new());
-    let work = || {
-        loop {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= seeds.end || found.lock().unwrap().len() >= most {
-                return;
-            }
-            if let Err(fault) = schedule::run(seed, plant, false) {
-                found.lock().unwrap().push(*fault);
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        // More than cores: handing over from one script to the next leaves a core idle.
-        for _ in 0..4 {
-            scope.spawn(work);
-        }
-    });
-    found.into_inner().unwrap()
-}
-
 #[test]
 fn every_answer_is_explained() {
-    if let Some(seed) = number("INTERLEAVINGS_SEED") {
-        if let Err(fault) = schedule::run(seed, Plant::Nothing, true) {
-            panic!("{fault}");
-        }
-        return;
-    }
-    let from = number("INTERLEAVINGS_FROM").unwrap_or(0);
-    let count = number("INTERLEAVINGS").unwrap_or(SCHEDULES);
-    let found = faults(from..from + count, Plant::Nothing);
-    let told: Vec<String> = found.iter().map(|fault| fault.to_string()).collect();
-    assert!(found.is_empty(), "{}", told.join("\n"));
+    check("INTERLEAVINGS", SCHEDULES, |seed, traced| {
+        schedule::run(seed, Plant::Nothing, traced)
+    });
+}
+
+fn is_found(plant: Plant) -> bool {
+    !faults(0..2000, 1, |seed| schedule::run(seed, plant, false)).is_empty()
 }
 
 #[test]
 fn a_fence_left_out_is_found() {
-    assert!(!faults(0..2000, Plant::NoFences).is_empty());
+    assert!(is_found(Plant::Owns("name/")));
 }
 
 #[test]
 fn stale_namespaces_are_found() {
-    assert!(!faults(0..2000, Plant::StaleNamespaces).is_empty());
+    assert!(is_found(Plant::Stale(is_namespace)));
+}
+
+/// Whether a value is a namespace that a name stands for.
+fn is_namespace(value: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(value);
+    text.starts_with(r#"{"generation""#)
+        && text.contains(r#""properties""#)
+        && !text.contains(r#""location""#)
 }

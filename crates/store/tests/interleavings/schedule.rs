@@ -9,10 +9,16 @@ use lance_maintenance_store::execution::Execution;
 use crate::calls::{Call, Caller, Told, identifier, name_of, namespace, number, policy, uuid};
 use crate::model::{self, Locations, MOST_TABLES, NAMESPACES, Name, State, Unit, names};
 use crate::rng::Rng;
+use crate::simulation::Fault;
 use crate::world::{Client, Odds, Plant, SECOND, World};
 
 /// How many requests the scripts of a schedule make together, at most.
 const MOST_CALLS: usize = 10;
+
+/// How long an owner may take, by the clock, from its last look at the clock to its write. The
+/// catalog gives an owner up after 30 s and lets none begin to write after 10 s; nothing on a store
+/// without compare-and-swap protects against one that stops for the 20 s in between just there.
+const MOST_BEFORE_WRITE: i64 = 19 * SECOND;
 
 struct Plan {
     start: Vec<Call>,
@@ -80,31 +86,15 @@ fn plan(rng: &mut Rng) -> Plan {
         leap: rng.of(&[0, 0, 5, 40, 120]),
         crash: rng.of(&[0, 0, 5, 20]),
         fail: rng.of(&[0, 0, 10, 30]),
+        leaps: &[12 * SECOND, 31 * SECOND],
+        until: i64::MAX,
+        request: MOST_BEFORE_WRITE,
     };
     Plan {
         start,
         scripts,
         locations,
         odds,
-    }
-}
-
-/// What was found wrong with a schedule.
-pub struct Fault {
-    pub seed: u64,
-    pub wrong: Vec<String>,
-    pub lines: Vec<String>,
-    pub trace: Vec<String>,
-}
-
-impl std::fmt::Display for Fault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let parts = [&self.trace, &self.lines, &self.wrong];
-        writeln!(f, "seed {}:", self.seed)?;
-        for line in parts.into_iter().flatten() {
-            writeln!(f, "  {line}")?;
-        }
-        Ok(())
     }
 }
 

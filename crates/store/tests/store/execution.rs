@@ -173,10 +173,64 @@ fn what_a_restarted_worker_was_running_is_tried_again_three_times() {
             assert_eq!(name(late), ErrorName::ConcurrentModification);
         }
     }
-    assert!(beat(&store, "a", true, &[], 0).is_empty());
+    // The last attempt is given up late: this may be a heartbeat from before it was taken up.
+    assert!(beat(&store, "a", true, &[], 30 * SECOND).is_empty());
+    assert_eq!(status(&store, &id), TaskStatus::Running);
+    assert!(beat(&store, "a", true, &[], 31 * SECOND).is_empty());
     let info = Tasks::new(&store, TABLE).get(&id).unwrap().info();
     assert_eq!(info.status, TaskStatus::Failed);
     assert!(info.error.unwrap().detail.contains("3 attempts"));
+}
+
+/// A task that was handed to a worker directly has no note.
+#[test]
+fn what_a_worker_left_that_never_comes_back_is_found_in_the_end() {
+    let store = MemoryStore::default();
+    beat(&store, "b", true, &[], 0);
+    let id = submit(&store, compact(), 10, 0).unwrap();
+    Execution::new(&store)
+        .claim(&claim(&id, "a", 1), SECOND)
+        .unwrap();
+    for (second, attempts) in [(60, 0), (600, 0), (601, 1)] {
+        let offered = beat(&store, "b", false, &[], second * SECOND);
+        assert_eq!(offered.len(), attempts, "{second}");
+    }
+}
+
+/// It may claim before its first heartbeat is answered, and the one from before is old.
+#[test]
+fn a_worker_that_claimed_a_moment_ago_is_not_silent() {
+    let store = MemoryStore::default();
+    let id = submit(&store, compact(), 10, 0).unwrap();
+    beat(&store, "a", true, &[], 0);
+    Execution::new(&store)
+        .claim(&claim(&id, "a", 1), 100 * SECOND)
+        .unwrap();
+    for (second, attempts) in [(101, 0), (130, 0), (131, 1)] {
+        let offered = beat(&store, "b", true, &[], second * SECOND);
+        assert_eq!(offered.len(), attempts, "{second}");
+    }
+}
+
+/// An end whose owner died is written by one of those who find it so.
+#[test]
+fn an_end_is_written_once_though_its_owner_died() {
+    let store = MemoryStore::default();
+    let id = submit(&store, compact(), 10, 0).unwrap();
+    let execution = Execution::new(&store);
+    execution.claim(&claim(&id, "a", 1), 0).unwrap();
+    let ending = format!("task/{TABLE}/lance_compact/1/ending");
+    store.increment(&ending, 1).unwrap();
+    let unsettled = execution.finish(completed(&id, "a", 1), SECOND);
+    assert_eq!(name(unsettled), ErrorName::ServiceUnavailable);
+    // Somebody else who found it so at the same time.
+    store.increment(&format!("{ending}/2"), 1).unwrap();
+    let unsettled = execution.finish(completed(&id, "a", 1), 32 * SECOND);
+    assert_eq!(name(unsettled), ErrorName::ServiceUnavailable);
+    execution
+        .finish(completed(&id, "a", 1), 63 * SECOND)
+        .unwrap();
+    assert_eq!(status(&store, &id), TaskStatus::Completed);
 }
 
 #[test]

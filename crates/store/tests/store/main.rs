@@ -8,3 +8,4 @@ mod execution;
 mod failing;
 mod support;
 mod tasks;
+mod turns;

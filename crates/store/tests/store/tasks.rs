@@ -1,3 +1,4 @@
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use lance_maintenance_api::ErrorName;
@@ -7,9 +8,10 @@ use lance_maintenance_dispatch::{Claim, Finish, Outcome, TaskAddress};
 use lance_maintenance_store::execution::Execution;
 use lance_maintenance_store::memory::MemoryStore;
 use lance_maintenance_store::tasks::Tasks;
+use lance_maintenance_store::{KeyValue, StoreError};
 use proptest::prelude::*;
 
-use crate::support::{TABLE, cleanup, compact, name, submit};
+use crate::support::{TABLE, cleanup, compact, name, submit, table};
 
 /// Runs a task to its end.
 fn complete(store: &MemoryStore, id: &TaskId) {
@@ -232,4 +234,55 @@ proptest! {
         alive.reverse();
         prop_assert_eq!(listed, alive);
     }
+}
+
+/// A store in which another submit comes right after the first slot was taken.
+struct Overtaken {
+    store: MemoryStore,
+    other: Cell<bool>,
+}
+
+impl KeyValue for Overtaken {
+    fn get(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.store.get(key)
+    }
+
+    fn set(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
+        self.store.set(key, value)
+    }
+
+    fn increment(&self, key: &str, delta: i64) -> Result<i64, StoreError> {
+        let counted = self.store.increment(key, delta)?;
+        if self.other.take() {
+            assert!(submit(&self.store, compact(), 1, 3).is_err());
+        }
+        Ok(counted)
+    }
+
+    fn get_many(&self, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+        self.store.get_many(keys)
+    }
+
+    fn delete_many(&self, keys: &[String]) -> Result<(), StoreError> {
+        self.store.delete_many(keys)
+    }
+
+    fn keys(&self) -> Result<Vec<String>, StoreError> {
+        self.store.keys()
+    }
+}
+
+/// The place that a refused submit gives back is not one for a submit that came before it.
+#[test]
+fn a_refusal_makes_no_room() {
+    let store = MemoryStore::default();
+    submit(&store, compact(), 1, 0).unwrap();
+    let overtaken = Overtaken {
+        store,
+        other: Cell::new(true),
+    };
+    let tasks = Tasks::new(&overtaken, TABLE);
+    let refused = tasks.submit(&table(TABLE), compact(), "R", [9; 10], 1, 1);
+    assert_eq!(name(refused), ErrorName::TaskQuotaExceeded);
+    assert_eq!(all_pages(&overtaken.store, 10).len(), 1);
 }

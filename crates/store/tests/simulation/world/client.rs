@@ -4,7 +4,7 @@ use std::sync::MutexGuard;
 
 use lance_maintenance_store::{KeyValue, StoreError};
 
-use super::{NOBODY, Plant, Shared, World};
+use super::{NOBODY, Shared, World};
 
 /// A script's way to the store.
 #[derive(Clone, Copy)]
@@ -41,6 +41,51 @@ impl Client<'_> {
     pub fn is_dead(&self) -> bool {
         let shared = self.world.shared();
         shared.scripts.get(self.me).is_some_and(|me| me.dead)
+    }
+
+    /// A number below `n` that follows from the schedule.
+    pub fn below(&self, n: usize) -> usize {
+        self.world.shared().rng.below(n)
+    }
+
+    /// True `parts` times in 1000.
+    pub fn per_mille(&self, parts: usize) -> bool {
+        self.world.shared().rng.per_mille(parts)
+    }
+
+    /// Makes a request on a machine of its own: if that dies, the script goes on after it.
+    pub fn request<T>(&self, make: impl FnOnce(&Self) -> T) -> T {
+        let open = |since: Option<i64>| {
+            let mut shared = self.world.shared();
+            if let Some(script) = shared.scripts.get_mut(self.me) {
+                (script.dead, script.request) = (false, since);
+            }
+        };
+        open(Some(self.now()));
+        let answer = make(self);
+        open(None);
+        answer
+    }
+
+    /// Lets time pass; less if [`Client::wake`] comes.
+    pub fn sleep(&self, micros: i64) {
+        let mut shared = self.world.shared();
+        let until = shared.clock.saturating_add(micros);
+        shared.scripts[self.me].sleeps = until;
+        let next = shared.pick(self.me);
+        drop(shared);
+        if next != self.me {
+            self.world.hand_over(next);
+            self.world.wait(self.me);
+        }
+    }
+
+    /// Ends another script's sleep.
+    pub fn wake(&self, script: usize) {
+        let mut shared = self.world.shared();
+        let clock = shared.clock;
+        let other = &mut shared.scripts[script];
+        other.sleeps = other.sleeps.min(clock);
     }
 
     pub fn note(&self, text: impl FnOnce() -> String) {
@@ -80,8 +125,9 @@ impl Client<'_> {
     ) -> Result<T, StoreError> {
         let mut shared = self.turn(writes);
         let gone = || Err(StoreError::Unavailable("gone".to_owned()));
+        let faulty = self.me != NOBODY && shared.clock < shared.odds.until;
         let crash = shared.odds.crash;
-        let crashes = self.me != NOBODY && shared.rng.per_mille(crash);
+        let crashes = faulty && shared.rng.per_mille(crash);
         let dead = match shared.scripts.get_mut(self.me) {
             Some(script) if !script.ended => {
                 script.dead |= crashes;
@@ -90,7 +136,7 @@ impl Client<'_> {
             _ => false,
         };
         let fail = shared.odds.fail;
-        let fails = self.me != NOBODY && !dead && shared.rng.per_mille(fail);
+        let fails = faulty && !dead && shared.rng.per_mille(fail);
         let before = fails && shared.rng.per_mille(500);
         if shared.trace.is_some() {
             let (me, clock) = (self.me as isize, shared.clock);
@@ -135,14 +181,7 @@ impl KeyValue for Client<'_> {
         self.operation(
             false,
             || format!("increment {key} by {delta}"),
-            |shared| {
-                let counter = shared.counters.entry(key.to_owned()).or_default();
-                *counter += delta;
-                match shared.plant {
-                    Plant::NoFences if key.starts_with("name/") => 1,
-                    _ => *counter,
-                }
-            },
+            |shared| shared.increment(key, delta),
         )
     }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::thread::Thread;
 
-use crate::rng::Rng;
+use super::rng::Rng;
 
 mod client;
 
@@ -19,21 +19,24 @@ pub use client::Client;
 pub const SECOND: i64 = 1_000_000;
 /// Nobody: before the scripts start and after they end.
 const NOBODY: usize = usize::MAX;
-/// How long an owner may take, by the clock, from its last look at the clock to its write. The
-/// catalog gives an owner up after 30 s and lets none begin to write after 10 s; nothing on a store
-/// without compare-and-swap protects against one that stops for the 20 s in between just there.
-const MOST_BEFORE_WRITE: i64 = 19 * SECOND;
 
 /// A mistake that the check has to find.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Plant {
     /// None.
     Nothing,
-    /// Whoever takes the fence of a name is told to own it.
-    NoFences,
-    /// A namespace is read as it was before its last change.
-    StaleNamespaces,
+    /// Whoever takes a fence whose key starts so is told to own it.
+    Owns(&'static str),
+    /// Such values are read as they were before they were last written.
+    Stale(fn(&[u8]) -> bool),
+    /// Values under keys that start so are never found.
+    Hides(&'static str),
+    /// Values under such keys are never written.
+    Loses(fn(&str) -> bool),
 }
+
+/// Looks at every value that is written, with the one before it, and says what is wrong.
+pub type Watch = fn(&str, Option<&[u8]>, &[u8]) -> Option<String>;
 
 /// How likely things are, in parts of a thousand, before each operation.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +49,13 @@ pub struct Odds {
     pub crash: usize,
     /// The operation fails, before or after it was done, and the script goes on.
     pub fail: usize,
+    /// How big a big step is, in microseconds.
+    pub leaps: &'static [i64],
+    /// Nothing of all this happens from this time on, except that scripts stay.
+    pub until: i64,
+    /// The longest that a big step makes a request, or the time from a look at the clock to the
+    /// write that it allows, in microseconds.
+    pub request: i64,
 }
 
 #[derive(Default)]
@@ -57,6 +67,10 @@ struct Script {
     read: Option<i64>,
     /// About to write, after a look at the clock at this time.
     writing: Option<i64>,
+    /// Since when it makes a request.
+    request: Option<i64>,
+    /// Until when it sleeps.
+    sleeps: i64,
 }
 
 struct Shared {
@@ -71,6 +85,8 @@ struct Shared {
     plant: Plant,
     scripts: Vec<Script>,
     trace: Option<Vec<String>>,
+    watch: Option<Watch>,
+    wrong: Vec<String>,
 }
 
 /// What the scripts of one schedule share.
@@ -94,10 +110,22 @@ impl World {
                 plant,
                 scripts: Vec::new(),
                 trace: traced.then(Vec::new),
+                watch: None,
+                wrong: Vec::new(),
             }),
             current: AtomicUsize::new(NOBODY),
             threads: OnceLock::new(),
         }
+    }
+
+    /// Has every value looked at that is written from now on.
+    pub fn watch(&self, watch: Watch) {
+        self.shared().watch = Some(watch);
+    }
+
+    /// What those who watched found wrong.
+    pub fn wrong(&self) -> Vec<String> {
+        self.shared().wrong.clone()
     }
 
     /// Somebody who is alone with the store: before the scripts, or after.
@@ -180,11 +208,14 @@ impl Shared {
     /// Who makes the next operation, and when.
     fn pick(&mut self, last: usize) -> usize {
         self.clock += 1 + self.rng.below(2000) as i64;
-        if self.rng.per_mille(self.odds.leap) {
-            let leap = self.rng.of(&[12 * SECOND, 31 * SECOND]);
-            let mut writing = self.scripts.iter().filter_map(|script| script.writing);
-            let in_time = |since: i64| self.clock + leap - since <= MOST_BEFORE_WRITE;
-            if writing.all(in_time) {
+        if self.clock < self.odds.until && self.rng.per_mille(self.odds.leap) {
+            let leap = self.rng.of(self.odds.leaps);
+            let mut open = self
+                .scripts
+                .iter()
+                .filter_map(|script| script.request.or(script.writing));
+            let in_time = |since: i64| self.clock + leap - since <= self.odds.request;
+            if open.all(in_time) {
                 self.clock += leap;
             }
         }
@@ -193,15 +224,19 @@ impl Shared {
             let script = self.rng.below(self.scripts.len());
             self.weigh(script);
         }
-        let lives = |script: Option<&Script>| script.is_some_and(|script| !script.ended);
-        if lives(self.scripts.get(last)) && self.rng.per_mille(self.odds.stay) {
+        let lives = |script: &&Script| !script.ended;
+        let Some(first) = self.scripts.iter().filter(lives).map(|s| s.sleeps).min() else {
+            return NOBODY;
+        };
+        // While all sleep, time passes.
+        self.clock = self.clock.max(first);
+        let clock = self.clock;
+        let ready = |script: &Script| !script.ended && script.sleeps <= clock;
+        if self.scripts.get(last).is_some_and(ready) && self.rng.per_mille(self.odds.stay) {
             return last;
         }
-        let weight = |script: &Script| if script.ended { 0 } else { script.weight };
+        let weight = |script: &Script| if ready(script) { script.weight } else { 0 };
         let total: usize = self.scripts.iter().map(weight).sum();
-        if total == 0 {
-            return NOBODY;
-        }
         let mut at = self.rng.below(total);
         for (number, script) in self.scripts.iter().enumerate() {
             match at.checked_sub(weight(script)) {
@@ -220,24 +255,33 @@ impl Shared {
 impl Shared {
     fn read(&self, key: &str) -> Option<Vec<u8>> {
         let value = self.values.get(key)?;
-        if self.plant == Plant::StaleNamespaces && is_namespace(value) {
-            return self.before.get(key).cloned();
+        match self.plant {
+            Plant::Stale(is_stale) if is_stale(value) => self.before.get(key).cloned(),
+            Plant::Hides(prefix) if key.starts_with(prefix) => None,
+            _ => Some(value.clone()),
         }
-        Some(value.clone())
     }
 
     fn write(&mut self, key: &str, value: &[u8]) {
+        if matches!(self.plant, Plant::Loses(is_lost) if is_lost(key)) {
+            return;
+        }
         let before = self.values.insert(key.to_owned(), value.to_owned());
-        if let Some(before) = before.filter(|_| self.plant == Plant::StaleNamespaces) {
+        let watched = self
+            .watch
+            .and_then(|watch| watch(key, before.as_deref(), value));
+        self.wrong.extend(watched);
+        if let (Some(before), Plant::Stale(_)) = (before, self.plant) {
             self.before.insert(key.to_owned(), before);
         }
     }
-}
 
-/// Whether a value is a namespace that a name stands for.
-fn is_namespace(value: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(value);
-    text.starts_with(r#"{"generation""#)
-        && text.contains(r#""properties""#)
-        && !text.contains(r#""location""#)
+    fn increment(&mut self, key: &str, delta: i64) -> i64 {
+        let counter = self.counters.entry(key.to_owned()).or_default();
+        *counter += delta;
+        match self.plant {
+            Plant::Owns(prefix) if key.starts_with(prefix) => 1,
+            _ => *counter,
+        }
+    }
 }

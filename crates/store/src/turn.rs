@@ -1,0 +1,168 @@
+//! Turns: of each table one task at a time, across all workers.
+//!
+//! A table's **turn** is one task's attempt, and over when the task has ended or its worker is
+//! silent. Nobody has to give it back. Who asks while it is another's is noted as waiting; when it is
+//! over it goes to the task that was submitted first of those that were asked for lately.
+
+use lance_maintenance_api::ApiError;
+use lance_maintenance_api::task::TaskId;
+use lance_maintenance_dispatch::Claim;
+use serde::{Deserialize, Serialize};
+
+use crate::fence::ABANDONED_MICROS;
+use crate::key_value::{KeyValue, StoreError};
+use crate::keys;
+use crate::names::{self, Change, OWNER_MICROS};
+use crate::tasks::Task;
+
+/// How long after it last asked a task still waits for its turn, in microseconds. A worker asks
+/// every few seconds.
+const WAITS_MICROS: i64 = 15_000_000;
+/// How often it is noted that a task waits, in microseconds.
+const NOTED_MICROS: i64 = 5_000_000;
+/// How many tasks are noted as waiting: one for each worker, if there are not more of them.
+const MOST_WAITING: usize = 64;
+
+/// Whose turn a table is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Turn {
+    holder: Holder,
+    waiting: Vec<Waiting>,
+}
+
+/// An attempt at a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Holder {
+    /// The task.
+    pub task_id: TaskId,
+    /// The attempt.
+    pub attempt: u32,
+    /// Who makes it.
+    pub worker_id: String,
+    /// Since when it has the turn, in microseconds.
+    pub since: i64,
+}
+
+/// A task that waits for its turn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Waiting {
+    created_at: i64,
+    task_id: TaskId,
+    asked: i64,
+}
+
+impl Waiting {
+    /// Who was submitted first comes first.
+    fn order(&self) -> (i64, &str) {
+        (self.created_at, self.task_id.as_str())
+    }
+}
+
+/// Takes the turn of a task's table for a claim: true if it is the claim's now. `is_over` says of
+/// another attempt whether its turn is over.
+pub(crate) fn take<S: KeyValue>(
+    store: &S,
+    claim: &Claim,
+    task: &Task,
+    now: i64,
+    is_over: impl Fn(&Holder) -> Result<bool, StoreError>,
+) -> Result<bool, ApiError> {
+    let key = keys::turn(&claim.task.table_id);
+    let mine = |turn: &Turn| {
+        turn.holder.task_id == claim.task.task_id && turn.holder.worker_id == claim.worker_id
+    };
+    let next = |held: Option<&Turn>| -> Result<Turn, StoreError> {
+        let mut waiting = held.map(|held| held.waiting.clone()).unwrap_or_default();
+        waiting.retain(|other| {
+            other.task_id != claim.task.task_id && now - other.asked <= WAITS_MICROS
+        });
+        let me = Waiting {
+            created_at: task.submitted.created_at,
+            task_id: claim.task.task_id.clone(),
+            asked: now,
+        };
+        let is_first = waiting.iter().all(|other| me.order() < other.order());
+        let free = match held {
+            None => true,
+            Some(held) if mine(held) => true,
+            Some(held) => {
+                let is_let_go = let_go(&held.holder, claim, now);
+                match is_first || is_let_go {
+                    true if is_over(&held.holder)? => is_first,
+                    // Whoever else waits: only this worker can tell.
+                    true => is_let_go,
+                    false => false,
+                }
+            }
+        };
+        if let (Some(held), false) = (held, free) {
+            if waiting.len() < MOST_WAITING {
+                waiting.push(me);
+            }
+            return Ok(Turn {
+                holder: held.holder.clone(),
+                waiting,
+            });
+        }
+        Ok(Turn {
+            holder: Holder {
+                task_id: claim.task.task_id.clone(),
+                attempt: claim.attempt,
+                worker_id: claim.worker_id.clone(),
+                since: now,
+            },
+            waiting,
+        })
+    };
+    let held = names::read::<Turn>(store, &key)?;
+    let wanted = next(held.as_ref())?;
+    let settled = held.as_ref().is_some_and(|held| {
+        held.holder == wanted.holder && is_noted(held, &claim.task.task_id, now)
+    });
+    let is_granted = |turn: &Turn| mine(turn) && turn.holder.attempt == claim.attempt;
+    // A turn from a claim that was cut short a while ago is taken anew: it may be over for want of
+    // use before this claim has made use of it.
+    let is_fresh = |turn: &Turn| now - turn.holder.since <= OWNER_MICROS;
+    if held
+        .as_ref()
+        .is_some_and(|turn| is_granted(turn) && is_fresh(turn))
+    {
+        return Ok(true);
+    }
+    if settled {
+        return Ok(false);
+    }
+    let change = names::change(
+        store,
+        &key,
+        || now,
+        None,
+        |held_now: Option<&Turn>| Ok(held_now == held.as_ref()),
+        |_, _| Ok(Some(wanted.clone())),
+    )?;
+    // Whoever comes in between decides anew.
+    Ok(matches!(change, Change::Done(_)) && is_granted(&wanted))
+}
+
+/// Whether the holder of a turn has let go of it, since its worker asks for another task. A worker is
+/// at one task of a table at a time, so it was restarted, and has forgotten the one it held. That one
+/// may well wait behind the other in its queue, or have no room there: they would wait for each other
+/// for ever.
+fn let_go(holder: &Holder, claim: &Claim, now: i64) -> bool {
+    // A claim from before the holder's is a late one.
+    holder.worker_id == claim.worker_id && holder.since < now
+}
+
+/// Whether it was noted a short while ago that a task waits.
+fn is_noted(turn: &Turn, task_id: &TaskId, now: i64) -> bool {
+    turn.waiting.len() >= MOST_WAITING
+        || turn
+            .waiting
+            .iter()
+            .any(|waiting| waiting.task_id == *task_id && now - waiting.asked <= NOTED_MICROS)
+}
+
+/// Whether a turn that nobody makes use of is over: its holder may have died before it began.
+pub(crate) fn is_unused(holder: &Holder, now: i64) -> bool {
+    now - holder.since > ABANDONED_MICROS
+}

@@ -1,0 +1,100 @@
+//! The execution of tasks under faults: what clients were told holds, whatever workers and the
+//! application went through, and everything comes to its end.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `simulation` | the store, the clock, and the scheduler that says who goes on |
+//! | `plan` | how much goes wrong in a schedule |
+//! | `schedule` | one schedule, and what must hold at its end |
+//! | `scene` | what the scripts have in common: calls, and when all is quiet |
+//! | `client` | clients: submit and hand over, get, list, delete, drop a table |
+//! | `worker` | workers: heartbeat, queue, claim, run, commit, finish |
+//! | `model` | what everybody was told and has in hand |
+//!
+//! **What varies.** Two clients make up to 8 requests each about tasks of five types and two tables,
+//! with quotas from 1. One to three workers go by the real one's rules: a heartbeat every 5 s, one
+//! task of a table at a time, claims repeated until answered and every 2 s while they wait, an end
+//! repeated for 10 minutes. Before each operation on the store the scheduler picks who makes it.
+//! Operations fail before or after they were done; the machine that makes a request dies between any
+//! two; a request is held up for up to 14 s. Workers die and start again under their names or never,
+//! stand still or are cut off for up to a minute; calls and answers are late, lost, or made twice at
+//! a time. A submit's hand-over is late or lost, or its answer is, or the worker's queue is full.
+//!
+//! **What is checked**, all along:
+//! - Of a table no two tasks run at a time on workers that were heard of (a heartbeat, or the claim)
+//!   within the lease, ever since they claimed; unless one of the tasks was ended, by a worker that
+//!   had been silent, at the moment it was granted again.
+//! - An attempt is granted after the one before was really lost: its worker died, was silent for
+//!   longer than the lease, or nobody learned of the grant; none after the third, after the task's
+//!   end, or, for the first time, after the table's drop was answered.
+//! - Who makes an attempt and how a task ended is written once. A finish that is answered is the
+//!   task's end: who lost its attempt is refused.
+//! - Where nothing goes wrong: a task is not granted before an older one of its table that was asked
+//!   for three times within 8 s. (More is not promised: who asks is noted every 5 s, and forgotten
+//!   after 15 s. After a loss a worker that was restarted may pass others once.)
+//! - A list shows each task once, newest first, those that must be there and none that was deleted; a
+//!   deleted task stays deleted and is deleted once; no more tasks are kept than the quota allows.
+//!
+//! And at the end, when faults have stopped and the workers that are left have been at it for at most
+//! 25 minutes: what was answered has ended or was deleted; completed tasks were committed; tasks failed
+//! by their operation, by their table's drop, or after three attempts that were really lost; the
+//! outboxes are drained; nobody has anything in hand; no place of the quota was won, and not more are
+//! lost than requests were cut short by the store.
+//!
+//! **What is not.** A request that lives for longer than 14 s on the application: half the time after
+//! which what a fence is for is given up, since a request looks at the clock once, at its start. Clocks
+//! that differ. A first attempt that opens its table only after its worker was taken for dead and the
+//! next attempt committed: here every attempt finds an earlier one's commit. A worker that runs fewer
+//! tasks at a time than it has tables; more than one folder per table; more notes than a window holds.
+//! Places of the quota that requests lose which are cut short are counted, not won back.
+//!
+//! `EXECUTIONS=100000 EXECUTIONS_FROM=20000` runs more schedules, from this seed on;
+//! `EXECUTIONS_SEED=7` runs one and shows its operations; `EXECUTIONS_FAULTS` says how many faults are
+//! enough.
+
+mod client;
+mod model;
+mod plan;
+mod scene;
+mod schedule;
+#[path = "../simulation/mod.rs"]
+mod simulation;
+mod worker;
+
+use simulation::world::Plant;
+use simulation::{check, faults, rng, world};
+
+/// How many schedules run where nothing else is said.
+const SCHEDULES: u64 = 3000;
+
+#[test]
+fn what_is_answered_holds_and_everything_ends() {
+    check("EXECUTIONS", SCHEDULES, |seed, traced| {
+        schedule::run(seed, Plant::Nothing, traced)
+    });
+}
+
+fn is_found(plant: Plant) -> bool {
+    !faults(0..SCHEDULES, 1, |seed| schedule::run(seed, plant, false)).is_empty()
+}
+
+#[test]
+fn a_fence_left_out_is_found() {
+    assert!(is_found(Plant::Owns("task/")));
+}
+
+#[test]
+fn a_turn_s_fence_left_out_is_found() {
+    assert!(is_found(Plant::Owns("turn/")));
+}
+
+#[test]
+fn a_turn_that_is_never_looked_at_is_found() {
+    assert!(is_found(Plant::Hides("turn/")));
+}
+
+#[test]
+fn a_lost_note_is_found() {
+    let is_note = |key: &str| key.starts_with("outbox/") && key != "outbox/done";
+    assert!(is_found(Plant::Loses(is_note)));
+}

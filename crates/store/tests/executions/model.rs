@@ -1,0 +1,313 @@
+//! What everybody was told, what workers have in hand, and what is wrong with it.
+
+use lance_maintenance_api::task::{TaskId, TaskInfo};
+use lance_maintenance_dispatch::{Dispatch, LEASE_SECONDS, TaskAddress};
+
+use crate::world::SECOND;
+
+const LEASE: i64 = LEASE_SECONDS as i64 * SECOND;
+/// A worker that waits for a turn asks so often that the store knows of it: it notes who asks every
+/// 5 s at least, and forgets who has not asked for 15 s.
+const ASKED: i64 = 8 * SECOND;
+const ASKS: usize = 3;
+
+/// A task that a client or a worker knows of.
+#[derive(Clone, Debug)]
+pub struct Known {
+    pub id: TaskId,
+    pub table: usize,
+    pub created_at: Option<i64>,
+    /// Its submit was answered.
+    pub answered: bool,
+    /// Deletions that were begun, and not refused.
+    pub deletions: u32,
+    /// One of them was answered.
+    pub deleted: bool,
+    /// The attempt that committed.
+    pub effect: Option<u32>,
+    /// The end that somebody read.
+    pub end: Option<TaskInfo>,
+    /// When a claim was told to wait.
+    asked: Vec<i64>,
+}
+
+/// A task that a worker has in hand.
+#[derive(Clone, Debug)]
+struct Hand {
+    dispatch: Dispatch,
+    table: usize,
+    taken: bool,
+    /// It believes to be the one that runs the table's task.
+    running: bool,
+    /// When the claim was sent that was granted: it shows that the worker lives, like a heartbeat.
+    claimed: i64,
+    /// The lease ran out since it was taken up.
+    lapsed: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Worker {
+    pub up: bool,
+    /// How often it died.
+    pub deaths: u32,
+    pub stalled_until: i64,
+    pub cut_until: i64,
+    /// When it sent the last heartbeat that was answered.
+    contact: i64,
+    hands: Vec<Hand>,
+}
+
+/// Everything that is known.
+#[derive(Default)]
+pub struct Model {
+    pub tasks: Vec<Known>,
+    pub workers: Vec<Worker>,
+    /// Attempts whose worker died or was silent while it had them: (task, attempt, worker).
+    losses: Vec<(TaskId, u32, usize)>,
+    /// When the drop of a table was answered, and whether one was begun.
+    pub dropped: [bool; 2],
+    pub dropping: [bool; 2],
+    /// Requests that may have used a place of the quota up without a record.
+    pub cut_short: usize,
+    pub clients_left: usize,
+    pub over: bool,
+    pub wrong: Vec<String>,
+}
+
+impl Model {
+    pub fn new(workers: usize, clients: usize, now: i64) -> Self {
+        let worker = Worker {
+            up: true,
+            deaths: 0,
+            stalled_until: 0,
+            cut_until: 0,
+            contact: now,
+            hands: Vec::new(),
+        };
+        Self {
+            workers: vec![worker; workers],
+            clients_left: clients,
+            ..Self::default()
+        }
+    }
+
+    pub fn know(&mut self, id: &TaskId, table: usize) -> &mut Known {
+        let at = self.tasks.iter().position(|known| known.id == *id);
+        let at = at.unwrap_or_else(|| {
+            self.tasks.push(Known {
+                id: id.clone(),
+                table,
+                created_at: None,
+                answered: false,
+                deletions: 0,
+                deleted: false,
+                effect: None,
+                end: None,
+                asked: Vec::new(),
+            });
+            self.tasks.len() - 1
+        });
+        &mut self.tasks[at]
+    }
+
+    /// A worker is offered a task: whether it takes it.
+    pub fn offer(&mut self, worker: usize, dispatch: &Dispatch, room: usize) -> bool {
+        let table = table_number(&dispatch.table.id);
+        self.know(&dispatch.task_id, table);
+        let hands = &mut self.workers[worker].hands;
+        let is_known = |hand: &Hand| hand.dispatch.task_id == dispatch.task_id;
+        if hands.iter().any(is_known) || hands.iter().filter(|hand| !hand.taken).count() >= room {
+            return false;
+        }
+        hands.push(Hand {
+            dispatch: dispatch.clone(),
+            table,
+            taken: false,
+            running: false,
+            claimed: i64::MIN,
+            lapsed: false,
+        });
+        true
+    }
+
+    /// The next task whose table is not busy in the worker.
+    pub fn take(&mut self, worker: usize) -> Option<Dispatch> {
+        let hands = &mut self.workers[worker].hands;
+        let busy: Vec<usize> = hands.iter().filter(|h| h.taken).map(|h| h.table).collect();
+        let next = hands
+            .iter_mut()
+            .find(|hand| !hand.taken && !busy.contains(&hand.table))?;
+        next.taken = true;
+        Some(next.dispatch.clone())
+    }
+
+    pub fn done(&mut self, worker: usize, id: &TaskId, now: i64) {
+        self.look_at_leases(now);
+        let hands = &mut self.workers[worker].hands;
+        hands.retain(|hand| hand.dispatch.task_id != *id);
+    }
+
+    pub fn in_hand(&self, worker: usize) -> Vec<TaskAddress> {
+        let hands = &self.workers[worker].hands;
+        hands.iter().map(|hand| hand.dispatch.address()).collect()
+    }
+
+    pub fn waiting(&self, worker: usize) -> usize {
+        let hands = &self.workers[worker].hands;
+        hands.iter().filter(|hand| !hand.taken).count()
+    }
+
+    /// A worker dies.
+    pub fn die(&mut self, worker: usize) {
+        let it = &mut self.workers[worker];
+        it.up = false;
+        it.deaths += 1;
+        for hand in it.hands.drain(..) {
+            let dispatch = hand.dispatch;
+            self.losses
+                .push((dispatch.task_id, dispatch.attempt, worker));
+        }
+    }
+
+    /// The application answered a heartbeat that a worker sent at this time.
+    pub fn contact(&mut self, worker: usize, sent: i64) {
+        self.look_at_leases(sent);
+        let it = &mut self.workers[worker];
+        it.contact = it.contact.max(sent);
+    }
+
+    fn look_at_leases(&mut self, now: i64) {
+        for (worker, it) in self.workers.iter_mut().enumerate() {
+            for hand in &mut it.hands {
+                if now - it.contact.max(hand.claimed) > LEASE {
+                    hand.lapsed = true;
+                    let dispatch = &hand.dispatch;
+                    let lost = (dispatch.task_id.clone(), dispatch.attempt, worker);
+                    self.losses.push(lost);
+                }
+            }
+        }
+    }
+
+    /// Whether an attempt of a worker was really lost.
+    pub fn was_lost(&mut self, id: &TaskId, attempt: u32, worker: &str, now: i64) -> bool {
+        // Nobody ever learned that it was granted.
+        if worker.is_empty() {
+            return true;
+        }
+        self.look_at_leases(now);
+        self.losses
+            .iter()
+            .any(|(lost, of, by)| lost == id && *of == attempt && worker_name(*by) == worker)
+    }
+
+    /// A claim that was sent at `sent` was told to wait.
+    pub fn told_to_wait(&mut self, id: &TaskId, sent: i64) {
+        if let Some(known) = self.tasks.iter_mut().find(|known| known.id == *id) {
+            known.asked.push(sent);
+        }
+    }
+
+    /// Whether it is known that a task has ended.
+    pub fn has_ended(&self, id: &TaskId) -> bool {
+        let known = self.tasks.iter().find(|known| known.id == *id);
+        known.is_some_and(|known| known.deleted || known.end.is_some())
+    }
+
+    /// A worker was granted an attempt, which it claimed at `sent`.
+    pub fn granted(&mut self, dispatch: &Dispatch, sent: i64, peaceful: bool) {
+        let id = &dispatch.task_id;
+        let table = table_number(&dispatch.table.id);
+        if !(1..=3).contains(&dispatch.attempt) {
+            self.wrong
+                .push(format!("{id} is tried again, {}", dispatch.attempt));
+        }
+        let known = self.know(id, table).clone();
+        for other in self.tasks.iter().filter(|_| peaceful) {
+            let asks = other
+                .asked
+                .iter()
+                .filter(|at| (sent - ASKED..sent).contains(*at));
+            let is_older = (other.created_at, other.id.as_str()) < (known.created_at, id.as_str());
+            let both = other.created_at.is_some() && known.created_at.is_some();
+            let waits = other.table == table && other.end.is_none() && asks.count() >= ASKS;
+            if both && is_older && waits {
+                let text = format!("{id} is granted before {}", other.id);
+                self.wrong.push(text);
+            }
+        }
+    }
+
+    /// A task waits no more for its turn.
+    pub fn waits_no_more(&mut self, id: &TaskId) {
+        if let Some(known) = self.tasks.iter_mut().find(|known| known.id == *id) {
+            known.asked.clear();
+        }
+    }
+
+    /// A worker begins an attempt that it was granted, by a claim of this time. Who else is
+    /// at the table.
+    pub fn begin(
+        &mut self,
+        worker: usize,
+        dispatch: &Dispatch,
+        claimed: i64,
+        now: i64,
+    ) -> Vec<(usize, TaskId)> {
+        let id = &dispatch.task_id;
+        for hand in &mut self.workers[worker].hands {
+            if hand.dispatch.task_id == *id {
+                hand.running = true;
+                hand.claimed = claimed;
+            }
+        }
+        self.look_at_leases(now);
+        let table = table_number(&dispatch.table.id);
+        let runs = |hand: &&Hand| hand.running && !hand.lapsed && hand.table == table;
+        let own = self.workers[worker].hands.iter();
+        if own.filter(runs).all(|hand| hand.dispatch.task_id != *id) {
+            return Vec::new();
+        }
+        // Its own runners are kept apart by its queue.
+        let others = self.workers.iter().enumerate();
+        others
+            .filter(|(other, it)| *other != worker && it.up)
+            .flat_map(|(other, it)| {
+                let met = it.hands.iter().filter(runs);
+                met.map(move |hand| (other, hand.dispatch.task_id.clone()))
+            })
+            .collect()
+    }
+
+    /// A worker's operation is about to end: it touches the table no more.
+    pub fn rest(&mut self, worker: usize, id: &TaskId) {
+        let hands = &mut self.workers[worker].hands;
+        for hand in hands.iter_mut().filter(|h| h.dispatch.task_id == *id) {
+            hand.running = false;
+        }
+    }
+
+    /// Somebody read a task that has ended.
+    pub fn ended(&mut self, info: TaskInfo, table: usize) {
+        let known = self.know(&info.task_id, table);
+        match &known.end {
+            Some(before) if *before != info => {
+                let text = format!("the end changes: {before:?}, {info:?}");
+                self.wrong.push(text);
+            }
+            _ => known.end = Some(info),
+        }
+    }
+}
+
+pub fn worker_name(worker: usize) -> String {
+    format!("w{worker}")
+}
+
+pub fn table_id(table: usize) -> String {
+    format!("T{table}")
+}
+
+pub fn table_number(id: &str) -> usize {
+    id[1..].parse().unwrap()
+}

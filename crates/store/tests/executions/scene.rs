@@ -1,0 +1,191 @@
+//! What the scripts of a schedule have in common.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard};
+
+use lance_maintenance_api::ApiError;
+use lance_maintenance_api::task::TaskStatus;
+use lance_maintenance_dispatch::{Claim, Finish, Heartbeat, Report, TakeUp};
+use lance_maintenance_store::KeyValue;
+use lance_maintenance_store::catalog::Purges;
+use lance_maintenance_store::execution::Execution;
+use lance_maintenance_store::tasks::Tasks;
+
+use crate::model::{Model, table_id};
+use crate::plan::Plan;
+use crate::world::{Client, SECOND, World};
+
+/// How long after the faults have stopped everything must have come to its end. Rarely a task waits
+/// for somebody to look through all keys.
+const QUIET: i64 = 1500 * SECOND;
+
+/// A message of a worker to the application.
+#[derive(Clone, Debug)]
+pub enum Call {
+    Heartbeat(Heartbeat),
+    Claim(Claim),
+    Progress(Report),
+    Finish(Finish),
+    Purged(String),
+}
+
+/// What the application answers.
+#[derive(Debug)]
+pub enum Answer {
+    TakeUp(TakeUp),
+    Wait(bool),
+    Done,
+}
+
+/// Makes a call, once.
+pub fn make(call: &Call, client: &Client<'_>) -> Result<Answer, ApiError> {
+    let execution = Execution::new(client);
+    let now = client.now();
+    client.note(|| format!("{call:?}"));
+    let answer = match call.clone() {
+        Call::Heartbeat(message) => execution.heartbeat(&message, now).map(Answer::TakeUp),
+        Call::Claim(message) => execution
+            .claim(&message, now)
+            .map(|claimed| Answer::Wait(claimed.wait)),
+        Call::Progress(message) => execution.progress(&message).map(|()| Answer::Done),
+        Call::Finish(message) => execution.finish(message, now).map(|()| Answer::Done),
+        Call::Purged(table_id) => {
+            let purged = lance_maintenance_dispatch::tables::Purged {
+                worker_id: "w".to_owned(),
+                table_id,
+            };
+            let done = Purges::new(client).done(&purged, now);
+            done.map(|()| Answer::Done).map_err(ApiError::from)
+        }
+    };
+    client.note(|| format!("{answer:?}"));
+    answer
+}
+
+/// What all scripts see.
+pub struct Scene<'a> {
+    pub world: &'a World,
+    pub plan: &'a Plan,
+    /// When faults stop.
+    pub calm: i64,
+    model: Mutex<Model>,
+    /// Calls that nobody waits for the answer of.
+    left_behind: Mutex<VecDeque<Call>>,
+}
+
+impl<'a> Scene<'a> {
+    pub fn new(world: &'a World, plan: &'a Plan, clients: usize) -> Self {
+        let now = world.alone().now();
+        Self {
+            world,
+            plan,
+            calm: now + plan.calm,
+            model: Mutex::new(Model::new(plan.workers, clients, now)),
+            left_behind: Mutex::default(),
+        }
+    }
+
+    /// What is known. Not to be held over an operation on the store: others go first then.
+    pub fn model(&self) -> MutexGuard<'_, Model> {
+        self.model.lock().unwrap()
+    }
+
+    pub fn wrong(&self, text: String) {
+        self.model().wrong.push(text);
+    }
+
+    /// The scripts: first those of the workers, each its heartbeat and its runners, ...
+    pub fn script_of(&self, worker: usize, part: usize) -> usize {
+        worker * (1 + self.plan.runners) + part
+    }
+
+    /// ... then the one that makes calls which nobody waits for.
+    fn ghost(&self) -> usize {
+        self.script_of(self.plan.workers, 0)
+    }
+
+    pub fn wake_runners(&self, client: &Client<'_>, worker: usize) {
+        for part in 1..=self.plan.runners {
+            client.wake(self.script_of(worker, part));
+        }
+    }
+
+    /// Has a call made that nobody waits for.
+    pub fn leave_behind(&self, client: &Client<'_>, call: Call) {
+        self.left_behind.lock().unwrap().push_back(call);
+        client.wake(self.ghost());
+    }
+
+    pub fn make_left_behind(&self, client: &Client<'_>) {
+        while !self.model().over {
+            let next = self.left_behind.lock().unwrap().pop_front();
+            match next {
+                // The answer reaches nobody.
+                Some(call) => drop(client.request(|client| make(&call, client))),
+                None => client.sleep(i64::MAX),
+            }
+        }
+    }
+
+    pub fn is_calm(&self, client: &Client<'_>) -> bool {
+        client.now() >= self.calm
+    }
+
+    /// Ends the schedule once there is nothing left to do, or should be.
+    pub fn end_if_quiet(&self, client: &Client<'_>) {
+        if !self.is_calm(client) {
+            return;
+        }
+        let left = self.left();
+        if left.is_empty() {
+            self.model().over = true;
+        } else if client.now() > self.calm + QUIET {
+            let mut model = self.model();
+            model.wrong.extend(left);
+            model.over = true;
+        } else {
+            return;
+        }
+        for script in 0..=self.ghost() {
+            client.wake(script);
+        }
+    }
+
+    /// What has not come to its end.
+    fn left(&self) -> Vec<String> {
+        let client = self.world.alone();
+        let model = self.model();
+        let mut left = Vec::new();
+        if model.clients_left > 0 {
+            left.push("a client has not ended".to_owned());
+        }
+        for known in model.tasks.iter().filter(|known| known.deletions == 0) {
+            let tasks = Tasks::new(&client, &table_id(known.table))
+                .get(&known.id)
+                .ok();
+            let status = tasks.map(|task| task.status());
+            let ended = status.as_ref().is_some_and(TaskStatus::is_terminal);
+            if known.answered && !ended {
+                left.push(format!("{} of T{} is {status:?}", known.id, known.table));
+            }
+        }
+        for outbox in ["outbox", "purges"] {
+            let slots = client.increment(outbox, 0).unwrap();
+            let done = client.get(&format!("{outbox}/done")).unwrap();
+            let done = done.map_or(0, |bytes| {
+                let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+                value["slot"].as_i64().unwrap()
+            });
+            if done < slots {
+                left.push(format!("of {slots} slots of {outbox} {done} are done with"));
+            }
+        }
+        for worker in 0..model.workers.len() {
+            let hands = model.in_hand(worker);
+            if model.workers[worker].up && !hands.is_empty() {
+                left.push(format!("worker {worker} has {hands:?}"));
+            }
+        }
+        left
+    }
+}

@@ -1,0 +1,393 @@
+//! A worker, by the rules of the real one: a heartbeat, and runners that take tasks out of a queue
+//! with one lane for each table.
+
+use std::cell::Cell;
+
+use lance_maintenance_api::{ErrorName, TaskError};
+use lance_maintenance_dispatch::{
+    Claim, Dispatch, Finish, HEARTBEAT_SECONDS, Heartbeat, Outcome, Report, TURN_SECONDS,
+};
+
+use crate::model::{self, table_id, worker_name};
+use crate::scene::{Answer, Call, Scene, make};
+use crate::world::{Client, SECOND};
+
+/// How long the end of an attempt is repeated.
+const FINISH: i64 = 600 * SECOND;
+
+/// Why a call did not do what it should.
+enum Failed {
+    /// The worker died.
+    Dead,
+    /// 409, 404, 400.
+    Lost,
+    /// Anything else: the call is made again.
+    Unreachable,
+}
+
+/// A script of a worker in one of its lives.
+pub struct Worker<'a> {
+    scene: &'a Scene<'a>,
+    client: &'a Client<'a>,
+    me: usize,
+    /// Which of its lives it is.
+    life: u32,
+    /// When the last call reached the application.
+    called: Cell<i64>,
+}
+
+impl<'a> Worker<'a> {
+    pub fn new(scene: &'a Scene<'a>, client: &'a Client<'a>, me: usize) -> Self {
+        Self {
+            scene,
+            client,
+            me,
+            life: 0,
+            called: Cell::new(0),
+        }
+    }
+
+    /// Beats until all is over; starts the worker again after its death.
+    pub fn beat(mut self) {
+        loop {
+            self.live();
+            if self.scene.model().over {
+                return;
+            }
+            if !self.scene.plan.returns[self.me] {
+                return;
+            }
+            let pause = self.client.below(60 * SECOND as usize) as i64;
+            self.client.sleep(pause);
+            let mut model = self.scene.model();
+            self.life = model.workers[self.me].deaths;
+            model.workers[self.me].up = true;
+            drop(model);
+            self.scene.wake_runners(self.client, self.me);
+            self.client
+                .note(|| format!("worker {} starts again", self.me));
+        }
+    }
+
+    fn live(&self) {
+        let mut starting = true;
+        while !self.is_over() {
+            let model = self.scene.model();
+            let room = self.scene.plan.room - model.waiting(self.me);
+            let heartbeat = Heartbeat {
+                worker_id: worker_name(self.me),
+                starting,
+                in_hand: model.in_hand(self.me),
+                room,
+            };
+            drop(model);
+            let pause = match self.call(&Call::Heartbeat(heartbeat)) {
+                Ok(Answer::TakeUp(listed)) => {
+                    starting = false;
+                    self.scene.model().contact(self.me, self.called.get());
+                    for purge in listed.purges {
+                        // A purge that is not told of is listed again.
+                        if self.call(&Call::Purged(purge.table_id)).is_err() {
+                            break;
+                        }
+                    }
+                    if self.is_over() {
+                        return;
+                    }
+                    let any = !listed.tasks.is_empty();
+                    for task in listed.tasks {
+                        let room = self.scene.plan.room;
+                        self.scene.model().offer(self.me, &task, room);
+                    }
+                    self.scene.wake_runners(self.client, self.me);
+                    if any { 1 } else { HEARTBEAT_SECONDS as i64 }
+                }
+                Err(Failed::Dead) => return,
+                _ => 1,
+            };
+            self.scene.end_if_quiet(self.client);
+            self.client.sleep(pause * SECOND);
+        }
+    }
+
+    /// Runs tasks until all is over.
+    pub fn run(mut self) {
+        loop {
+            let mut model = self.scene.model();
+            if model.over {
+                return;
+            }
+            self.life = model.workers[self.me].deaths;
+            let up = model.workers[self.me].up;
+            let next = if up { model.take(self.me) } else { None };
+            drop(model);
+            let Some(dispatch) = next else {
+                self.client.sleep(i64::MAX);
+                continue;
+            };
+            // None: the worker died.
+            if self.attempt(&dispatch).is_some() {
+                let now = self.client.now();
+                self.scene.model().done(self.me, &dispatch.task_id, now);
+                self.scene.wake_runners(self.client, self.me);
+            }
+        }
+    }
+
+    fn attempt(&self, dispatch: &Dispatch) -> Option<()> {
+        let id = &dispatch.task_id;
+        let claim = Claim {
+            worker_id: worker_name(self.me),
+            task: dispatch.address(),
+            attempt: dispatch.attempt,
+        };
+        loop {
+            let sent = self.client.now();
+            let dropped = self.scene.model().dropped;
+            let ended = self.scene.model().has_ended(id);
+            match self.insist(&Call::Claim(claim.clone()), i64::MAX) {
+                Ok(_) if ended => self.scene.wrong(format!("{id} is claimed after its end")),
+                Ok(Answer::Wait(true)) => {
+                    self.scene.model().told_to_wait(id, sent);
+                    self.client.sleep(TURN_SECONDS as i64 * SECOND);
+                    self.stand_still()?;
+                }
+                Ok(_) => {
+                    self.granted(dispatch, sent, dropped)?;
+                    break;
+                }
+                Err(Failed::Dead) => return None,
+                Err(_) => {
+                    self.scene.model().waits_no_more(id);
+                    return Some(());
+                }
+            }
+        }
+        let outcome = self.operate(dispatch, &claim);
+        let alive = !self.is_over();
+        if alive {
+            self.scene.model().rest(self.me, id);
+        }
+        let finish = Finish {
+            claim,
+            outcome: match outcome {
+                Ok(outcome) => outcome,
+                Err(Failed::Dead) => return None,
+                Err(_) => return Some(()),
+            },
+        };
+        match self.insist(&Call::Finish(finish.clone()), FINISH) {
+            Ok(_) => self.ended(&finish),
+            Err(Failed::Dead) => return None,
+            Err(_) => {}
+        }
+        Some(())
+    }
+
+    /// Notes that an attempt was granted, and that the one before was lost.
+    fn granted(&self, dispatch: &Dispatch, sent: i64, dropped: [bool; 2]) -> Option<()> {
+        let id = &dispatch.task_id;
+        let alone = self.scene.world.alone();
+        let tasks = lance_maintenance_store::tasks::Tasks::new(&alone, &dispatch.table.id);
+        let runs = tasks.get(id).map(|task| task.runs).unwrap_or_default();
+        let now = self.client.now();
+        let mut model = self.scene.model();
+        let peaceful = self.scene.plan.is_peaceful();
+        model.granted(dispatch, sent, peaceful);
+        model.waits_no_more(id);
+        let table = model::table_number(&dispatch.table.id);
+        // It may have been granted to the same claim made before, whose answer was lost.
+        let run = runs.get(dispatch.attempt as usize - 1);
+        let started_at = run.and_then(|run| Some(run.as_ref()?.started_at));
+        let is_new = started_at.is_some_and(|started_at| started_at >= sent);
+        if is_new && dropped[table] {
+            let text = format!("{id} is granted, of a table that was dropped");
+            model.wrong.push(text);
+        }
+        for (attempt, run) in (1..dispatch.attempt).zip(&runs) {
+            let by = run.as_ref().map(|run| run.worker_id.as_str());
+            if !by.is_none_or(|by| model.was_lost(id, attempt, by, now)) {
+                let text = format!("attempt {attempt} at {id} of {by:?} was not lost");
+                model.wrong.push(text);
+            }
+        }
+        for (other, other_id) in model.begin(self.me, dispatch, started_at.unwrap_or(sent), now) {
+            // Who was silent for long, and comes back just then, may end a task while it is granted to
+            // the next: that one is told when it reports.
+            let ended = |id| tasks.get(id).is_ok_and(|task| task.end.is_some());
+            if !ended(id) && !ended(&other_id) {
+                let text = format!("worker {other} runs {other_id}, {} {id}", self.me);
+                model.wrong.push(text);
+            }
+        }
+        Some(())
+    }
+
+    /// Does the work, and commits it.
+    fn operate(&self, dispatch: &Dispatch, claim: &Claim) -> Result<Outcome, Failed> {
+        let id = &dispatch.task_id;
+        let table = model::table_number(&dispatch.table.id);
+        let steps = self.client.below(4);
+        for step in 0..=steps {
+            let pause = self.client.below(self.scene.plan.longest / (steps + 1)) as i64;
+            self.client.sleep(pause);
+            self.trouble();
+            self.stand_still().ok_or(Failed::Dead)?;
+            if step == steps || self.client.below(2) == 0 {
+                continue;
+            }
+            let report = Report {
+                claim: claim.clone(),
+                percent: step as u8,
+                message: String::new(),
+            };
+            if let Err(Failed::Lost | Failed::Dead) = self.call(&Call::Progress(report)) {
+                return Err(Failed::Lost);
+            }
+        }
+        if self.is_over() {
+            return Err(Failed::Dead);
+        }
+        let fails = self.client.per_mille(self.scene.plan.troubles.fails);
+        let mut model = self.scene.model();
+        let known = model.know(id, table);
+        if fails && known.effect.is_none() {
+            let error = TaskError::new(ErrorName::InvalidInput, "no such column");
+            return Ok(Outcome::Failed(error));
+        }
+        // Looking for a commit of the task and making one is one step: a commit that meets another
+        // since the look fails, and the look is made again.
+        let by = *known.effect.get_or_insert(dispatch.attempt);
+        let result = [("by".to_owned(), by.into())];
+        Ok(Outcome::Completed(result.into_iter().collect()))
+    }
+
+    /// The application took an end: it is the task's.
+    fn ended(&self, finish: &Finish) {
+        let alone = self.scene.world.alone();
+        let task = &finish.claim.task;
+        let tasks = lance_maintenance_store::tasks::Tasks::new(&alone, &task.table_id);
+        let Ok(found) = tasks.get(&task.task_id) else {
+            // Somebody was fast to delete it.
+            return;
+        };
+        let info = found.info();
+        let fits = match &finish.outcome {
+            Outcome::Completed(result) => info.error.is_none() && info.result == *result,
+            Outcome::Failed(error) => info.error.as_ref() == Some(error),
+        };
+        if !info.status.is_terminal() || !fits {
+            let text = format!("{finish:?} was taken, and the task is {info:?}");
+            self.scene.wrong(text);
+        }
+        let table = model::table_number(&task.table_id);
+        assert_eq!(task.table_id, table_id(table));
+        self.scene.model().ended(info, table);
+    }
+
+    /// Repeats a call until it is answered, or for this long.
+    fn insist(&self, call: &Call, micros: i64) -> Result<Answer, Failed> {
+        let until = self.client.now().saturating_add(micros);
+        let mut pause = SECOND / 5;
+        loop {
+            match self.call(call) {
+                Err(Failed::Unreachable) if self.client.now() < until => {
+                    self.client.sleep(pause);
+                    pause = (2 * pause).min(5 * SECOND);
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let model = self.scene.model();
+        model.over || model.workers[self.me].deaths != self.life
+    }
+
+    /// Waits while the worker stands still. None if it is dead.
+    fn stand_still(&self) -> Option<()> {
+        while !self.is_over() {
+            let until = self.scene.model().workers[self.me].stalled_until;
+            let left = until - self.client.now();
+            if left <= 0 {
+                return Some(());
+            }
+            self.client.sleep(left);
+        }
+        None
+    }
+
+    /// Something may happen to the worker.
+    fn trouble(&self) {
+        let troubles = &self.scene.plan.troubles;
+        if self.scene.is_calm(self.client) || self.is_over() {
+            return;
+        }
+        let some = self.client.below(60 * SECOND as usize) as i64;
+        let now = self.client.now();
+        if self.client.per_mille(troubles.crash) {
+            self.client.note(|| format!("worker {} dies", self.me));
+            self.scene.model().die(self.me);
+        } else if self.client.per_mille(troubles.stall) {
+            self.client
+                .note(|| format!("worker {} stands still", self.me));
+            self.scene.model().workers[self.me].stalled_until = now + some;
+        } else if self.client.per_mille(troubles.cut) {
+            self.cut_off();
+        }
+    }
+
+    /// It can't reach the application for a while.
+    fn cut_off(&self) {
+        self.client
+            .note(|| format!("worker {} is cut off", self.me));
+        let until = self.client.now() + self.client.below(60 * SECOND as usize) as i64;
+        self.scene.model().workers[self.me].cut_until = until;
+    }
+
+    fn be_slow(&self) {
+        let slow = self.scene.plan.troubles.slow;
+        if !self.scene.is_calm(self.client) && self.client.per_mille(slow) {
+            let some = self.client.below(7 * SECOND as usize) as i64;
+            self.client.sleep(some);
+        }
+    }
+
+    fn call(&self, call: &Call) -> Result<Answer, Failed> {
+        self.trouble();
+        self.stand_still().ok_or(Failed::Dead)?;
+        let now = self.client.now();
+        if self.scene.model().workers[self.me].cut_until > now {
+            return Err(Failed::Unreachable);
+        }
+        let calm = self.scene.is_calm(self.client);
+        let troubles = &self.scene.plan.troubles;
+        if !calm && self.client.per_mille(troubles.twice) {
+            self.scene.leave_behind(self.client, call.clone());
+        }
+        self.be_slow();
+        self.called.set(self.client.now());
+        let answer = self.client.request(|client| make(call, client));
+        self.be_slow();
+        self.trouble();
+        self.stand_still().ok_or(Failed::Dead)?;
+        if !calm && self.client.per_mille(troubles.lost) {
+            return Err(Failed::Unreachable);
+        }
+        answer.map_err(|error| match error.name.status() {
+            503 => {
+                // What made a request fail often goes on.
+                if !calm && self.client.per_mille(10 * troubles.cut) {
+                    self.cut_off();
+                }
+                Failed::Unreachable
+            }
+            404 | 409 => Failed::Lost,
+            _ => {
+                self.scene.wrong(format!("{call:?}: {error:?}"));
+                Failed::Lost
+            }
+        })
+    }
+}
