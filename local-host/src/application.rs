@@ -15,12 +15,13 @@ use wasmtime_wasi_http::{Error, WasiBody};
 use crate::allowed_hosts::{AllowedHost, AllowedHostError};
 use crate::door::body::Upload;
 use crate::guest::{Capabilities, Guest};
-use crate::key_value::{Database, DatabaseError, KeyValue};
+use crate::key_value::{Database, KeyValue, RedisStore, StoreError, Stores};
 use crate::manifest::{Component, Manifest};
 use crate::outbound::Outbound;
 use crate::pool::{Lifetimes, Pool};
 use crate::reply;
 use crate::routes::Router;
+use crate::runtime_config::{DEFAULT_STORE, KeyValueStore};
 use crate::spin_headers;
 use crate::variables::{ComponentVariables, Values, VariablesError};
 
@@ -57,7 +58,18 @@ pub enum LoadError {
         /// Its file.
         path: PathBuf,
         /// Why.
-        error: DatabaseError,
+        error: StoreError,
+    },
+    /// Redis holds one store, and a component asks for another.
+    #[error(
+        "component {component}: there is no key-value store {store:?}: in Redis there is \
+         {DEFAULT_STORE:?} alone"
+    )]
+    UnknownStore {
+        /// Whose manifest names it.
+        component: String,
+        /// The store.
+        store: String,
     },
     /// The state folder can't be used.
     #[error("{}: {error}", path.display())]
@@ -74,8 +86,10 @@ pub enum LoadError {
 
 /// What an application is started with, besides its manifest.
 pub struct Settings {
-    /// Where the key-value store and compiled code are kept; made if it is not there.
+    /// Where compiled code and the key-value store in SQLite are kept; made if it is not there.
     pub state_folder: PathBuf,
+    /// Where the key-value store is.
+    pub key_value_store: KeyValueStore,
     /// Values of application variables; the environment goes before them.
     pub variables: BTreeMap<String, String>,
     /// Environment variables for every component, on top of the manifest's.
@@ -97,16 +111,14 @@ impl Application {
         let values = Values::resolve(&manifest.variables, environment, settings.variables)?;
         let folder = make_folder(&settings.state_folder)?;
         let engine = crate::engine::new(&folder.join("compiled")).map_err(LoadError::Engine)?;
-        let path = folder.join("key-value.db");
-        let database =
-            Database::open(&path).map_err(|error| LoadError::Database { path, error })?;
+        let stores = open_stores(settings.key_value_store, &folder, &manifest.components)?;
 
         let services = compile(&engine, &manifest.components)?;
         let mut parts = Vec::new();
         for (name, component) in manifest.components {
             let allowed = allowed_hosts(&name, &component, &values)?;
             let key_value = KeyValue::new(
-                database.clone(),
+                stores.clone(),
                 component.key_value_stores.into_iter().collect(),
             );
             let environment: Vec<_> = component
@@ -233,6 +245,34 @@ fn make_folder(path: &Path) -> Result<PathBuf, LoadError> {
             path: path.to_owned(),
             error,
         })
+}
+
+fn open_stores(
+    place: KeyValueStore,
+    folder: &Path,
+    components: &BTreeMap<String, Component>,
+) -> Result<Stores, LoadError> {
+    match place {
+        KeyValueStore::Spin => {
+            let path = folder.join("key-value.db");
+            let database =
+                Database::open(&path).map_err(|error| LoadError::Database { path, error })?;
+            Ok(Stores::Sqlite(database))
+        }
+        KeyValueStore::Redis(url) => {
+            for (name, component) in components {
+                let mut stores = component.key_value_stores.iter();
+                if let Some(store) = stores.find(|store| *store != DEFAULT_STORE) {
+                    return Err(LoadError::UnknownStore {
+                        component: name.clone(),
+                        store: store.clone(),
+                    });
+                }
+            }
+            tracing::info!("the key-value store is in Redis at {url}");
+            Ok(Stores::Redis(RedisStore::new(url)))
+        }
+    }
 }
 
 /// Compiles the components side by side; the result is in their order.

@@ -7,6 +7,7 @@
 //! without a body for a guest that fails.
 //!
 //! - [`manifest`], [`template`], [`routes`], [`allowed_hosts`]: `spin.toml` and what it means; pure.
+//! - [`runtime_config`]: where the key-value store is, from the file that Spin takes too.
 //! - [`variables`], [`key_value`], [`outbound`]: what guests call.
 //! - [`engine`], [`guest`], [`pool`]: wasmtime: compiled code, instances, their limits.
 //! - [`application`] puts these together, [`server`] is the HTTP server in front of it, [`door`] what
@@ -28,6 +29,7 @@ pub mod outbound;
 pub mod pool;
 mod reply;
 pub mod routes;
+pub mod runtime_config;
 pub mod server;
 mod spin_headers;
 pub mod template;

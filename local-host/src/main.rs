@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use lance_local_host::application::{Application, Settings};
 use lance_local_host::manifest::Manifest;
+use lance_local_host::runtime_config::RuntimeConfig;
 use lance_local_host::server;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -27,9 +28,13 @@ struct Arguments {
     /// Address to listen on; port 0 takes a free one.
     #[arg(long, default_value = "127.0.0.1:3000", value_name = "ADDRESS")]
     listen: SocketAddr,
-    /// Folder for the key-value store and compiled code; made if it is not there.
+    /// Folder for compiled code and the key-value store; made if it is not there.
     #[arg(long, value_name = "DIR")]
     state_dir: PathBuf,
+    /// Spin's runtime configuration: a TOML file that says where the key-value store is, Redis or, as
+    /// without the file, SQLite in the state folder.
+    #[arg(long, value_name = "FILE")]
+    runtime_config_file: Option<PathBuf>,
     /// JSON object of strings with values for application variables. Environment variables
     /// SPIN_VARIABLE_<NAME> go before it, the manifest's defaults come after it.
     #[arg(long, value_name = "FILE")]
@@ -79,11 +84,18 @@ async fn run(arguments: Arguments) -> Result<(), Box<dyn Error>> {
         Some(path) => read_variables(path)?,
         None => BTreeMap::new(),
     };
+    let runtime_config = match &arguments.runtime_config_file {
+        Some(path) => {
+            RuntimeConfig::load(path).map_err(|error| format!("{}: {error}", path.display()))?
+        }
+        None => RuntimeConfig::default(),
+    };
     let name = manifest.application.clone();
     let application = Application::load(
         manifest,
         Settings {
             state_folder: arguments.state_dir,
+            key_value_store: runtime_config.key_value_store,
             variables,
             environment: arguments.env,
         },

@@ -1,4 +1,5 @@
-//! Debian's Rust for the web: a compiler, the source of the standard library, and WASI's C library.
+//! Debian's packages. Above all its Rust for the web: a compiler, the source of the standard library,
+//! and WASI's C library.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -34,23 +35,29 @@ pub fn is_complete() -> bool {
         && source().is_some_and(|source| source.join("Cargo.lock").is_file())
 }
 
-/// Installs the packages, which only root can.
-pub fn install(stop: &Stop) -> anyhow::Result<()> {
+/// Installs Rust for the web, which only root can.
+pub fn install_toolchain(stop: &Stop) -> anyhow::Result<()> {
+    install(stop, &PACKAGES)
+}
+
+/// Installs packages, which only root can.
+pub fn install(stop: &Stop, packages: &[&str]) -> anyhow::Result<()> {
     let mut install = apt_get();
     install
         .args(["install", "-y", "--no-install-recommends"])
-        .args(PACKAGES);
+        .args(packages);
     // Without fresh lists it would find old versions, or nothing.
     step::run(
         stop,
         "update Debian's package lists",
         apt_get().arg("update"),
     )?;
-    step::run(stop, "install Debian's toolchain", &mut install)?;
+    let what = format!("install from Debian: {}", packages.join(" "));
+    step::run(stop, &what, &mut install)?;
     Ok(())
 }
 
-/// What the person types to install the packages.
+/// What the person types to install Rust for the web.
 pub fn install_line() -> String {
     format!(
         "apt-get update && apt-get install --no-install-recommends {}",

@@ -31,7 +31,7 @@ pub fn run(workspace: &Workspace, stop: &Stop, options: &Options) -> anyhow::Res
     folder.disable_cleanup(options.keep);
     let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let place = Place::take(Data::open(folder.path())?, listen)?;
-    let mut instance = Instance::start(workspace, stop, place, &[])?;
+    let mut instance = Instance::start(workspace, stop, place, &[], None)?;
 
     let mut command = Command::new(workspace.executable("demo")?);
     command.arg("--up").arg(instance.facts_file());

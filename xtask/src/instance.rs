@@ -1,7 +1,8 @@
 //! The application and one worker, running.
 
+use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -77,12 +78,14 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Starts both, and waits until they are ready.
+    /// Starts both, and waits until they are ready. `runtime_config` is the absolute path of a file
+    /// for the application.
     pub fn start(
         workspace: &Workspace,
         stop: &Stop,
         place: Place,
         variables: &[(String, String)],
+        runtime_config: Option<&Path>,
     ) -> anyhow::Result<Self> {
         let Place {
             data,
@@ -102,7 +105,7 @@ impl Instance {
         data.write_json("variables.json", &variables)?;
         let config = data.worker_config(&secrets, worker_address, &endpoint)?;
         data.write("worker.toml", &config)?;
-        let application = application(workspace, &data, address, application_log)?;
+        let application = application(workspace, &data, address, runtime_config, application_log)?;
         let worker = worker(workspace, &data, worker_log)?;
 
         // Each port is held until the program that needs it is about to take it.
@@ -177,21 +180,26 @@ fn application(
     workspace: &Workspace,
     data: &Data,
     listen: SocketAddr,
+    runtime_config: Option<&Path>,
     log: Log,
 ) -> anyhow::Result<Program> {
+    let mut arguments: Vec<OsString> = vec![
+        "--manifest".into(),
+        workspace.root.join("spin.toml").into(),
+        "--listen".into(),
+        listen.to_string().into(),
+        "--state-dir".into(),
+        data.path("state").into(),
+        "--variables-file".into(),
+        data.path("variables.json").into(),
+    ];
+    if let Some(path) = runtime_config {
+        arguments.extend(["--runtime-config-file".into(), path.into()]);
+    }
     Ok(Program {
         name: "the application",
         executable: workspace.executable(HOST_PACKAGE)?,
-        arguments: vec![
-            "--manifest".into(),
-            workspace.root.join("spin.toml").into(),
-            "--listen".into(),
-            listen.to_string().into(),
-            "--state-dir".into(),
-            data.path("state").into(),
-            "--variables-file".into(),
-            data.path("variables.json").into(),
-        ],
+        arguments,
         log,
     })
 }

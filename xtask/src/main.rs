@@ -10,6 +10,7 @@ mod fuzz;
 mod health;
 mod instance;
 mod python;
+mod redis;
 mod step;
 mod stop;
 mod supervised;

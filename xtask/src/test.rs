@@ -15,7 +15,7 @@ use crate::fuzz::Fuzz;
 use crate::step::Interrupted;
 use crate::stop::Stop;
 use crate::workspace::{HOST_PACKAGE, LANCE_PACKAGES, Workspace, select};
-use crate::{cargo, python, step, toolchain, wasm};
+use crate::{cargo, python, redis, step, toolchain, wasm};
 
 /// What `test` is told.
 #[derive(Args)]
@@ -64,6 +64,7 @@ fn run_all(
     summary.time("components", || wasm::build(workspace, &packages, stop))?;
     let host = [HOST_PACKAGE.to_owned()];
     summary.time("lints of the local host", || tests.lint(&host))?;
+    summary.time("Redis", || redis::ensure(stop))?;
     summary.time("tests of the local host", || tests.test(&host))?;
     let lance = LANCE_PACKAGES.map(str::to_owned);
     summary.time("lints of the worker and system tests", || {

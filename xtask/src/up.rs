@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use anyhow::Context;
 use clap::Args;
 
 use crate::build;
@@ -26,6 +27,10 @@ pub struct Options {
     /// A variable of the application (spin.toml lists them); may be given more than once.
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_variable)]
     variable: Vec<(String, String)>,
+    /// Spin's runtime configuration, which says where the key-value store is: runtime-config/redis.toml
+    /// is one. Without it, the store is a SQLite file in the data folder.
+    #[arg(long, value_name = "FILE")]
+    runtime_config_file: Option<PathBuf>,
     /// Stop, as on SIGTERM, when standard input ends.
     #[arg(long)]
     stop_with_stdin: bool,
@@ -42,11 +47,24 @@ pub fn run(workspace: &Workspace, stop: &Stop, options: Options) -> anyhow::Resu
     if options.stop_with_stdin {
         stop.on_end_of_stdin();
     }
+    let runtime_config = options
+        .runtime_config_file
+        .map(|path| {
+            path.canonicalize()
+                .with_context(|| format!("can't read {}", path.display()))
+        })
+        .transpose()?;
     let place = Place::take(Data::open(&options.data)?, options.listen)?;
     if !options.no_build {
         build::run(workspace, stop)?;
     }
-    let mut instance = Instance::start(workspace, stop, place, &options.variable)?;
+    let mut instance = Instance::start(
+        workspace,
+        stop,
+        place,
+        &options.variable,
+        runtime_config.as_deref(),
+    )?;
     let facts = instance.facts();
     println!("endpoint     {}", facts.endpoint);
     println!("bucket       {}", facts.bucket);

@@ -108,7 +108,7 @@ fn find_toolchain(workspace: &Workspace, stop: &Stop) -> anyhow::Result<Command>
                 Err(error) => println!("    {error:#}"),
             },
             Way::InstallDebian => {
-                debian::install(stop)?;
+                debian::install_toolchain(stop)?;
                 if debian::is_complete() {
                     return debian_command(workspace);
                 }

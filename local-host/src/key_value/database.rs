@@ -6,33 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use tokio::sync::Semaphore;
 
+use super::StoreError;
 use super::writer::{Change, Writer};
 
 /// How many reads run at the same time; more don't help on the cores that serve requests.
 const READERS: usize = 4;
-
-/// Why the database did not do what was asked. The texts reach guests.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum DatabaseError {
-    /// SQLite failed.
-    #[error("{0}")]
-    Sqlite(Arc<rusqlite::Error>),
-    /// `increment` met a value that is not a counter's.
-    #[error("the value of {0:?} is not a counter")]
-    NotACounter(String),
-    /// `increment` would leave the range of 64 bits.
-    #[error("the counter {0:?} would overflow")]
-    Overflow(String),
-    /// The database's thread is gone.
-    #[error("the key-value store is closed")]
-    Closed,
-}
-
-impl From<rusqlite::Error> for DatabaseError {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Sqlite(Arc::new(error))
-    }
-}
 
 /// An open database file. Clones share it.
 ///
@@ -55,7 +33,7 @@ struct Readers {
 
 impl Database {
     /// Opens the file, creating it if it is not there.
-    pub fn open(path: &Path) -> Result<Self, DatabaseError> {
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
         let connection = Connection::open(path)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
@@ -78,17 +56,13 @@ impl Database {
     }
 
     /// The value of a key.
-    pub async fn get(
-        &self,
-        store: Arc<str>,
-        key: String,
-    ) -> Result<Option<Vec<u8>>, DatabaseError> {
+    pub async fn get(&self, store: Arc<str>, key: String) -> Result<Option<Vec<u8>>, StoreError> {
         self.read(move |connection| get(connection, &store, &key))
             .await
     }
 
     /// Whether a key has a value.
-    pub async fn exists(&self, store: Arc<str>, key: String) -> Result<bool, DatabaseError> {
+    pub async fn exists(&self, store: Arc<str>, key: String) -> Result<bool, StoreError> {
         self.read(move |connection| {
             connection
                 .prepare_cached("SELECT 1 FROM key_value WHERE store = ?1 AND key = ?2")?
@@ -98,7 +72,7 @@ impl Database {
     }
 
     /// Every key of a store, in order.
-    pub async fn keys(&self, store: Arc<str>) -> Result<Vec<String>, DatabaseError> {
+    pub async fn keys(&self, store: Arc<str>) -> Result<Vec<String>, StoreError> {
         self.read(move |connection| {
             connection
                 .prepare_cached("SELECT key FROM key_value WHERE store = ?1 ORDER BY key")?
@@ -115,7 +89,7 @@ impl Database {
         &self,
         store: Arc<str>,
         mut keys: Vec<String>,
-    ) -> Result<Vec<(String, Option<Vec<u8>>)>, DatabaseError> {
+    ) -> Result<Vec<(String, Option<Vec<u8>>)>, StoreError> {
         keys.sort_unstable();
         keys.dedup();
         if keys.is_empty() {
@@ -139,7 +113,7 @@ impl Database {
         &self,
         store: Arc<str>,
         pairs: Vec<(String, Vec<u8>)>,
-    ) -> Result<(), DatabaseError> {
+    ) -> Result<(), StoreError> {
         if pairs.is_empty() {
             return Ok(());
         }
@@ -147,11 +121,7 @@ impl Database {
     }
 
     /// Deletes many keys, all or none; keys without a value are skipped.
-    pub async fn delete_many(
-        &self,
-        store: Arc<str>,
-        keys: Vec<String>,
-    ) -> Result<(), DatabaseError> {
+    pub async fn delete_many(&self, store: Arc<str>, keys: Vec<String>) -> Result<(), StoreError> {
         if keys.is_empty() {
             return Ok(());
         }
@@ -168,7 +138,7 @@ impl Database {
         store: Arc<str>,
         key: String,
         delta: i64,
-    ) -> Result<i64, DatabaseError> {
+    ) -> Result<i64, StoreError> {
         // Adding 0 to a counter that is there changes nothing: a read is enough, and does not wait
         // for the disk.
         if delta == 0
@@ -184,14 +154,14 @@ impl Database {
     async fn read<T: Send + 'static>(
         &self,
         query: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T, DatabaseError> {
+    ) -> Result<T, StoreError> {
         let readers = self.readers.clone();
         let _permit = self
             .readers
             .permits
             .acquire()
             .await
-            .map_err(|_| DatabaseError::Closed)?;
+            .map_err(|_| StoreError::Closed)?;
         tokio::task::spawn_blocking(move || {
             let connection = readers.take()?;
             let result = query(&connection);
@@ -203,7 +173,7 @@ impl Database {
             Ok(result?)
         })
         .await
-        .map_err(|_| DatabaseError::Closed)?
+        .map_err(|_| StoreError::Closed)?
     }
 }
 
@@ -233,10 +203,10 @@ pub(super) fn get(
         .optional()
 }
 
-pub(super) fn counter(key: &str, value: &[u8]) -> Result<i64, DatabaseError> {
+pub(super) fn counter(key: &str, value: &[u8]) -> Result<i64, StoreError> {
     let bytes = value
         .try_into()
-        .map_err(|_| DatabaseError::NotACounter(key.to_owned()))?;
+        .map_err(|_| StoreError::NotACounter(key.to_owned()))?;
     Ok(i64::from_le_bytes(bytes))
 }
 

@@ -10,7 +10,8 @@ use std::sync::mpsc;
 use rusqlite::{Connection, Savepoint, TransactionBehavior, params};
 use tokio::sync::oneshot;
 
-use super::database::{DatabaseError, counter, get};
+use super::StoreError;
+use super::database::{counter, get};
 
 /// The most changes that share one commit.
 const BATCH: usize = 256;
@@ -23,7 +24,7 @@ pub(super) enum Change {
 }
 
 /// The counter's new value, or how many keys changed.
-type Outcome = Result<i64, DatabaseError>;
+type Outcome = Result<i64, StoreError>;
 
 struct Job {
     store: Arc<str>,
@@ -52,8 +53,8 @@ impl Writer {
             change,
             reply,
         };
-        self.jobs.send(job).map_err(|_| DatabaseError::Closed)?;
-        outcome.await.map_err(|_| DatabaseError::Closed)?
+        self.jobs.send(job).map_err(|_| StoreError::Closed)?;
+        outcome.await.map_err(|_| StoreError::Closed)?
     }
 }
 
@@ -79,7 +80,7 @@ fn run(mut connection: Connection, queue: &mpsc::Receiver<Job>) {
 fn commit(
     connection: &mut Connection,
     changes: Vec<(Arc<str>, Change)>,
-) -> Result<Vec<Outcome>, DatabaseError> {
+) -> Result<Vec<Outcome>, StoreError> {
     let mut transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut outcomes = Vec::with_capacity(changes.len());
     for (store, change) in changes {
@@ -118,7 +119,7 @@ fn apply(savepoint: &Savepoint<'_>, store: &str, change: Change) -> Outcome {
                 None => 0,
             };
             let Some(value) = value.checked_add(delta) else {
-                return Err(DatabaseError::Overflow(key));
+                return Err(StoreError::Overflow(key));
             };
             set(savepoint, store, &key, &value.to_le_bytes())?;
             return Ok(value);
