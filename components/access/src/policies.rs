@@ -1,8 +1,6 @@
 //! Bucket policies and table policies. What is put is checked first; a mistake is refused with its
 //! place.
 
-use lance_maintenance_api::identifier::{Delimiter, TableIdentifier};
-use lance_maintenance_api::query::Query;
 use lance_maintenance_api::{ApiError, ErrorName};
 use lance_maintenance_auth::policy::{Policy, PolicyKind};
 use lance_maintenance_guest::{Reply, host};
@@ -36,7 +34,11 @@ impl Call<'_> {
     }
 
     pub(crate) fn get_table_policy(&self) -> Result<Reply, ApiError> {
-        match self.catalog().table(&self.table()?)?.policy {
+        match self
+            .catalog()
+            .table(&self.context.table_identifier()?)?
+            .policy
+        {
             Some(policy) => Ok(Reply::json(&policy)),
             None => Err(no_policy("table")),
         }
@@ -47,20 +49,15 @@ impl Call<'_> {
     }
 
     fn set_table_policy(&self, policy: Option<Value>) -> Result<Reply, ApiError> {
+        let id = self.context.table_identifier()?;
         let table_id = &self.context.table()?.id;
         self.catalog()
-            .set_table_policy(&self.table()?, table_id, policy, host::now_micros)?;
+            .set_table_policy(&id, table_id, policy, host::now_micros)?;
         Ok(Reply::no_content())
     }
 
     fn catalog(&self) -> Catalog<'_, lance_maintenance_guest::SpinStore> {
         Catalog::new(self.store, &self.context.bucket)
-    }
-
-    fn table(&self) -> Result<TableIdentifier, ApiError> {
-        let query = Query::parse(&self.context.query)?;
-        let delimiter = Delimiter::parse(query.get("delimiter"))?;
-        TableIdentifier::parse(self.context.segment(0)?, &delimiter)
     }
 
     /// The policy of the request.

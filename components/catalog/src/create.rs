@@ -10,7 +10,7 @@ use lance_maintenance_api::operation::Operation;
 use lance_maintenance_api::{ApiError, ErrorName};
 use lance_maintenance_dispatch::tables::{Purge, WRITE_PATH, WriteMode, WriteTable, Written};
 use lance_maintenance_guest::{Authority, Reply, host, worker};
-use lance_maintenance_store::catalog::{Origin, Purges, TableRecord};
+use lance_maintenance_store::catalog::{Origin, Purges, TableRecord, table_exists};
 
 use crate::Call;
 
@@ -42,15 +42,7 @@ impl Call<'_> {
         let authority = Authority::of(self.context, self.store).await?;
         let check = |action| authority.check_table(action, &table.id, table.policy.as_ref());
         let version = match mode {
-            CreateTableMode::Create => {
-                return Err(ApiError::new(
-                    ErrorName::TableAlreadyExists,
-                    format!(
-                        "The namespace '{}' has a table '{}' already.",
-                        id.namespace, id.table
-                    ),
-                ));
-            }
+            CreateTableMode::Create => return Err(table_exists(id)),
             CreateTableMode::ExistOk => {
                 check(Operation::DescribeTable.action())?;
                 None
@@ -99,7 +91,7 @@ impl Call<'_> {
             })),
             Err(error) => {
                 purges.plan(&data, host::now_micros())?;
-                self.purge_soon().await;
+                self.purge_waiting().await;
                 Err(error)
             }
         }

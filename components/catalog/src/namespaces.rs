@@ -81,7 +81,7 @@ impl Call<'_> {
         match self.drop(&name, cascade) {
             Ok(held) => {
                 if cascade.is_some() {
-                    self.purge_soon().await;
+                    self.purge_waiting().await;
                 }
                 Ok(Reply::json(&NamespaceResponse {
                     properties: held.properties,

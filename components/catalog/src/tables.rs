@@ -9,7 +9,7 @@ use lance_maintenance_api::namespace::tables::{
     DeclareTableRequest, DeclareTableResponse, DropTableResponse, ListTablesResponse,
     RegisterTableRequest, RenameTableResponse, include_declared, parse_rename,
 };
-use lance_maintenance_dispatch::tables::{EXIST_PATH, Existing, PURGE_PATH, TablesExist};
+use lance_maintenance_dispatch::tables::{EXIST_PATH, Existing, PURGE_PATH, Purge, TablesExist};
 use lance_maintenance_guest::{Reply, host, settings, worker};
 use lance_maintenance_store::catalog::{Origin, Purges, TableRecord};
 
@@ -63,47 +63,32 @@ impl Call<'_> {
     }
 
     pub(crate) async fn drop_table(&self) -> Result<Reply, ApiError> {
-        let reply = self.take_out(true)?;
-        self.purge_soon().await;
-        Ok(reply)
+        let table = self.take_out(true)?;
+        let purge = Purge {
+            table_id: table.id.clone(),
+            location: table.location.clone(),
+        };
+        tell_to_purge(&[purge]).await;
+        Ok(dropped(table))
     }
 
     pub(crate) fn deregister_table(&self) -> Result<Reply, ApiError> {
-        self.take_out(false)
+        self.take_out(false).map(dropped)
     }
 
-    fn take_out(&self, purge: bool) -> Result<Reply, ApiError> {
+    fn take_out(&self, purge: bool) -> Result<TableRecord, ApiError> {
         let id = self.table_id_of_body()?;
         // The one that the caller was found to be allowed to drop, not one of the same name.
         let table_id = &self.context.table()?.id;
-        let table = self
-            .catalog
-            .drop_table(&id, table_id, purge, host::now_micros)?;
-        Ok(Reply::json(&DropTableResponse {
-            id: vec![table.namespace, table.name],
-            location: table.location,
-            properties: table.properties,
-        }))
+        self.catalog
+            .drop_table(&id, table_id, purge, host::now_micros)
     }
 
-    /// Tells the worker of data that is to be removed. What it does not hear now it hears in the
-    /// answer to a heartbeat.
-    pub(crate) async fn purge_soon(&self) {
-        let waiting = match Purges::new(self.store).waiting(host::now_micros()) {
-            Ok(waiting) => waiting,
-            Err(error) => return eprintln!("dropped data waits for a heartbeat: {error}"),
-        };
-        for purge in waiting {
-            let told = match serde_json::to_vec(&purge) {
-                Ok(body) => {
-                    let body = body.into();
-                    worker::post(PURGE_PATH, "application/json", body, worker::QUEUE_NANOS).await
-                }
-                Err(_) => return,
-            };
-            if let Err(error) = told {
-                return eprintln!("dropped data waits for a heartbeat: {error}");
-            }
+    /// Tells the worker of all data that waits to be removed.
+    pub(crate) async fn purge_waiting(&self) {
+        match Purges::new(self.store).waiting(host::now_micros()) {
+            Ok(waiting) => tell_to_purge(&waiting).await,
+            Err(error) => eprintln!("dropped data waits for a heartbeat: {error}"),
         }
     }
 
@@ -167,5 +152,28 @@ impl Call<'_> {
             .zip(existing.exist)
             .filter_map(|(table, exists)| exists.then_some(table))
             .collect())
+    }
+}
+
+fn dropped(table: TableRecord) -> Reply {
+    Reply::json(&DropTableResponse {
+        id: vec![table.namespace, table.name],
+        location: table.location,
+        properties: table.properties,
+    })
+}
+
+/// Tells the worker of data that is to be removed. What it does not hear now it hears in the answer
+/// to a heartbeat.
+async fn tell_to_purge(purges: &[Purge]) {
+    for purge in purges {
+        let Ok(body) = serde_json::to_vec(purge) else {
+            return;
+        };
+        let body = body.into();
+        let told = worker::post(PURGE_PATH, "application/json", body, worker::QUEUE_NANOS).await;
+        if let Err(error) = told {
+            return eprintln!("dropped data waits for a heartbeat: {error}");
+        }
     }
 }

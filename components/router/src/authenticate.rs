@@ -3,16 +3,16 @@
 use bytes::Bytes;
 use http::request::Parts;
 use lance_maintenance_api::{ApiError, ErrorName};
-use lance_maintenance_auth::{AuthError, Realm, RequestParts, Scheme};
-use lance_maintenance_guest::{Caller, SpinStore, credentials, host};
+use lance_maintenance_auth::{AuthError, Credential, Realm, RequestParts, Scheme};
+use lance_maintenance_guest::{SpinStore, credentials, host};
 
-/// The caller, if the request is signed as it should be.
-pub async fn caller(
+/// The credential of the caller, if the request is signed as it should be.
+pub async fn credential(
     parts: &Parts,
     body: &Bytes,
     realm: &Realm<'_>,
     store: &SpinStore,
-) -> Result<Caller, ApiError> {
+) -> Result<Credential, ApiError> {
     let mut headers: Vec<(&str, &[u8])> = parts
         .headers
         .iter()
@@ -35,13 +35,7 @@ pub async fn caller(
     signed
         .verify(credential.as_ref(), realm, now)
         .map_err(refused)?;
-    credential
-        .map(|credential| Caller {
-            access_key_id: credential.access_key_id,
-            user: credential.user,
-            policy: credential.policy.map(|policy| policy.as_json().clone()),
-        })
-        .ok_or_else(|| refused(AuthError::UnknownAccessKey))
+    credential.ok_or_else(|| refused(AuthError::UnknownAccessKey))
 }
 
 /// The answer to a request that is not believed.

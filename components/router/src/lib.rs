@@ -10,16 +10,15 @@ mod client;
 
 use http::request::Parts;
 use http::{StatusCode, header};
-use lance_maintenance_api::identifier::{Delimiter, TableIdentifier};
 use lance_maintenance_api::operation::{self, Subject};
-use lance_maintenance_api::query::Query;
 use lance_maintenance_api::{ApiError, ErrorName};
 use lance_maintenance_auth::Realm;
+use lance_maintenance_auth::policy::Policy;
 use lance_maintenance_dispatch::TableRef;
 use lance_maintenance_guest::reply::{self, Answer, REQUEST_ID_HEADER, TABLE_ID_HEADER};
 use lance_maintenance_guest::{
-    Authority, Reply, RequestContext, SpinStore, authority, credentials, host, request, service,
-    settings,
+    Authority, Caller, Reply, RequestContext, SpinStore, authority, credentials, host, request,
+    service, settings,
 };
 use lance_maintenance_store::KeyValue;
 use lance_maintenance_store::catalog::{Catalog, LANCE_FORMAT, TableRecord};
@@ -78,11 +77,18 @@ async fn respond(request: Request, request_id: &str) -> Result<Answer, ApiError>
         account_id: &rules.account_id,
         bucket: &bucket,
     };
-    let caller = authenticate::caller(&parts, &body, &realm, &store).await?;
+    let credential = authenticate::credential(&parts, &body, &realm, &store).await?;
 
     let mut context = RequestContext {
         request_id: request_id.to_owned(),
-        caller,
+        caller: Caller {
+            access_key_id: credential.access_key_id,
+            user: credential.user,
+            policy: credential
+                .policy
+                .as_ref()
+                .map(|policy| policy.as_json().clone()),
+        },
         source_address: client::address(&parts.headers),
         secure_transport: client::is_secure(&parts).await?,
         bucket,
@@ -92,7 +98,7 @@ async fn respond(request: Request, request_id: &str) -> Result<Answer, ApiError>
         table: None,
         with_progress: request::header(&parts.headers, PROGRESS_HEADER) == Some("true"),
     };
-    context.table = authorise(&context, &store).await?;
+    context.table = authorise(&context, credential.policy, &store).await?;
     check_content_md5(&parts, &body)?;
     let secret = settings::required("internal_secret").await?;
     let mut answer = service::call(operation.component(), &context, &secret, body).await?;
@@ -120,9 +126,10 @@ async fn health(method: &str) -> Result<Answer, ApiError> {
 /// is looked up first, since what may be done to it depends on which one it is.
 async fn authorise(
     context: &RequestContext,
+    identity: Option<Policy>,
     store: &SpinStore,
 ) -> Result<Option<TableRef>, ApiError> {
-    let authority = Authority::of(context, store).await?;
+    let authority = Authority::with_identity(context, identity, store).await?;
     let action = context.operation.action();
     match context.operation.subject() {
         Subject::Bucket => authority.check_bucket(action)?,
@@ -143,10 +150,7 @@ async fn authorise(
 }
 
 fn find_table(context: &RequestContext, store: &SpinStore) -> Result<TableRecord, ApiError> {
-    let query = Query::parse(&context.query)?;
-    let delimiter = Delimiter::parse(query.get("delimiter"))?;
-    let id = TableIdentifier::parse(context.segment(0)?, &delimiter)?;
-    Catalog::new(store, &context.bucket).table(&id)
+    Catalog::new(store, &context.bucket).table(&context.table_identifier()?)
 }
 
 fn check_format(table: &TableRecord) -> Result<(), ApiError> {

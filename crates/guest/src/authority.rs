@@ -29,6 +29,15 @@ impl<'a> Authority<'a> {
             .as_ref()
             .map(|policy| read(policy, PolicyKind::Identity))
             .transpose()?;
+        Self::with_identity(context, identity, store).await
+    }
+
+    /// The same, for who has read the caller's policy already.
+    pub async fn with_identity(
+        context: &'a RequestContext,
+        identity: Option<Policy>,
+        store: &impl KeyValue,
+    ) -> Result<Self, ApiError> {
         let mut bucket = Vec::new();
         if let Some(policy) = bucket_policies().await?.remove(&context.bucket) {
             bucket.push(read(&policy, PolicyKind::Resource)?);

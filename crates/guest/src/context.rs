@@ -7,7 +7,9 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use http::HeaderMap;
+use lance_maintenance_api::identifier::{Delimiter, TableIdentifier};
 use lance_maintenance_api::operation::Operation;
+use lance_maintenance_api::query::Query;
 use lance_maintenance_api::task::TaskId;
 use lance_maintenance_api::{ApiError, ErrorName};
 use lance_maintenance_dispatch::{TableRef, signature};
@@ -100,6 +102,13 @@ impl RequestContext {
     /// The task in question; what is no task id names no task.
     pub fn task_id(&self) -> Result<TaskId, ApiError> {
         TaskId::parse(self.segment(1)?).ok_or_else(TaskId::not_found)
+    }
+
+    /// The identifier of the table that the path names.
+    pub fn table_identifier(&self) -> Result<TableIdentifier, ApiError> {
+        let query = Query::parse(&self.query)?;
+        let delimiter = Delimiter::parse(query.get("delimiter"))?;
+        TableIdentifier::parse(self.segment(0)?, &delimiter)
     }
 
     /// What the path has for a `{...}`, still encoded.

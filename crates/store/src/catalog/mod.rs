@@ -66,7 +66,8 @@ fn table_not_found(id: &TableIdentifier) -> ApiError {
     )
 }
 
-fn table_exists(id: &TableIdentifier) -> ApiError {
+/// The refusal of a name that stands for a table.
+pub fn table_exists(id: &TableIdentifier) -> ApiError {
     ApiError::new(
         ErrorName::TableAlreadyExists,
         format!(
