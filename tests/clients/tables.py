@@ -5,6 +5,8 @@ by side: images give vectors, wines give texts and words. The same calls write t
 """
 
 import hashlib
+import os
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -169,10 +171,14 @@ def folder(location: str) -> Path:
 
 
 def files(location: str) -> dict[str, int]:
-    """Path and size of every file under a folder."""
+    """Path and size of every file under a folder, out of which the service may be removing files."""
     root = folder(location)
-    found = (path for path in root.rglob("*") if path.is_file())
-    return {str(path.relative_to(root)): path.stat().st_size for path in found}
+    sizes = {}
+    for directory, _, names in os.walk(root):
+        for path in (Path(directory, name) for name in names):
+            with suppress(FileNotFoundError):
+                sizes[str(path.relative_to(root))] = path.stat().st_size
+    return sizes
 
 
 def unreferenced(location: str) -> set[str]:
