@@ -6,7 +6,7 @@ use http::HeaderMap;
 use lance_maintenance_api::{ApiError, ErrorName};
 use lance_maintenance_dispatch::tables::PURGED_PATH;
 use lance_maintenance_dispatch::{
-    CLAIM_PATH, Claimed, FINISH_PATH, HEARTBEAT_PATH, PROGRESS_PATH, signature,
+    CLAIM_PATH, Claimed, FINISH_PATH, HEARTBEAT_PATH, LEAVE_PATH, PROGRESS_PATH, signature,
 };
 use lance_maintenance_guest::reply::{self, REQUEST_ID_HEADER};
 use lance_maintenance_guest::{Reply, SpinStore, host, request, settings};
@@ -43,6 +43,7 @@ async fn respond(request: Request) -> Result<Reply, ApiError> {
         PROGRESS_PATH => execution.progress(&message(&body)?)?,
         PURGED_PATH => Purges::new(&store).done(&message(&body)?, now)?,
         FINISH_PATH => execution.finish(message(&body)?, now)?,
+        LEAVE_PATH => execution.leave(&message(&body)?)?,
         HEARTBEAT_PATH => {
             return Ok(Reply::json(&execution.heartbeat(&message(&body)?, now)?));
         }

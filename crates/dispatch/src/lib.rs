@@ -6,6 +6,7 @@
 //!                         POST /worker/v1/progress  Report     -> 200 | 409
 //!                         POST /worker/v1/finish    Finish     -> 200 | 409
 //!                         POST /worker/v1/heartbeat Heartbeat  -> 200 TakeUp
+//!                         POST /worker/v1/leave     Leave      -> 200
 //!                         POST /worker/v1/purged    Purged     -> 200
 //! ```
 //!
@@ -20,13 +21,21 @@
 //! What a worker must do: answer 202 only for work it will do or hand back; claim an attempt before
 //! touching the table; report at most a few times a second; finish what it claimed; send a
 //! heartbeat at least every [`HEARTBEAT_SECONDS`] and take up what the answer lists.
+//!
+//! **Leaving.** A worker that stops in order claims nothing more, waits for the answers to its claims,
+//! stops what it runs, and then leaves: what it has in hand is anybody's at once, without the lease
+//! being waited for, and an attempt that was handed back is not one of the [`MAX_ATTEMPTS`]. It touches
+//! no table and sends no heartbeat after that. A leave may be repeated, and does no harm if it comes
+//! late, when the worker has started again: it names the attempts that were granted before, and takes
+//! away none that was granted since. A worker that goes without leaving is waited for.
 
 pub mod messages;
 pub mod signature;
 pub mod tables;
 
 pub use messages::{
-    Claim, Claimed, Dispatch, Finish, Heartbeat, Outcome, Report, TableRef, TakeUp, TaskAddress,
+    Claim, Claimed, Dispatch, Finish, Heartbeat, InHand, Leave, Outcome, Report, TableRef, TakeUp,
+    TaskAddress,
 };
 
 /// Path of the one call that the application makes on a worker.
@@ -39,6 +48,8 @@ pub const PROGRESS_PATH: &str = "/worker/v1/progress";
 pub const FINISH_PATH: &str = "/worker/v1/finish";
 /// Path on the application where a worker says that it lives.
 pub const HEARTBEAT_PATH: &str = "/worker/v1/heartbeat";
+/// Path on the application where a worker hands back what it has in hand, and leaves.
+pub const LEAVE_PATH: &str = "/worker/v1/leave";
 
 /// The longest time between two heartbeats of a worker, in seconds.
 pub const HEARTBEAT_SECONDS: u64 = 5;
@@ -47,5 +58,7 @@ pub const LEASE_SECONDS: u64 = 30;
 /// How long a worker waits before it claims an attempt again whose table is another task's, in
 /// seconds.
 pub const TURN_SECONDS: u64 = 2;
-/// How often a task is tried before it fails for want of a worker that survives it.
+/// How many attempts at a task may be lost with their workers before it fails.
 pub const MAX_ATTEMPTS: u32 = 3;
+/// How often a task is tried at all, with the attempts that workers handed back.
+pub const MOST_ATTEMPTS: u32 = 10;

@@ -121,6 +121,26 @@ pub struct Heartbeat {
     pub room: usize,
 }
 
+/// A task that a worker has in hand when it leaves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InHand {
+    /// The task.
+    #[serde(flatten)]
+    pub task: TaskAddress,
+    /// The attempt that the worker was granted; none if it was not granted any, or does not know yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+}
+
+/// A worker hands back what it has in hand, and leaves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leave {
+    /// The worker's name.
+    pub worker_id: String,
+    /// The tasks that the worker had waiting or running; it runs none of them any more.
+    pub in_hand: Vec<InHand>,
+}
+
 /// What a worker should take up: the answer to a heartbeat.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TakeUp {
@@ -170,5 +190,19 @@ mod tests {
         assert_eq!(json["table_id"], "T");
         assert_eq!(json["outcome"]["failed"]["code"], 13);
         assert_eq!(serde_json::from_value::<Finish>(json).unwrap(), finish);
+
+        let in_hand = |attempt| InHand {
+            task: dispatch.address(),
+            attempt,
+        };
+        let leave = Leave {
+            worker_id: "w".to_owned(),
+            in_hand: vec![in_hand(Some(2)), in_hand(None)],
+        };
+        let json = serde_json::to_value(&leave).unwrap();
+        assert_eq!(json["in_hand"][0]["table_id"], "T");
+        assert_eq!(json["in_hand"][0]["attempt"], 2);
+        assert_eq!(json["in_hand"][1].get("attempt"), None);
+        assert_eq!(serde_json::from_value::<Leave>(json).unwrap(), leave);
     }
 }

@@ -25,6 +25,8 @@
 //! | `outbox`, `outbox/{slot}`, `outbox/done` | tasks that wait for a worker |
 //! | `purges`, `purges/{slot}`, `purges/done` | dropped tables whose data waits for a worker |
 //! | `worker/{id}` | when the worker was last heard of |
+//! | `worker/{id}/left` | the start of the last attempt that it handed back when it left |
+//! | `worker/{id}/again` | when it last claimed what it had been granted before |
 //! | `looked` | when all keys were last looked through for what nobody is at |
 //!
 //! Names are those of namespaces, tables, locations and access keys. They are hashed, since two of 255
@@ -168,6 +170,14 @@ pub(crate) fn worker(worker_id: &str) -> String {
     format!("worker/{}", hash(&[worker_id]))
 }
 
+pub(crate) fn worker_left(worker: &str) -> String {
+    format!("{worker}/left")
+}
+
+pub(crate) fn worker_again(worker: &str) -> String {
+    format!("{worker}/again")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,7 +208,7 @@ mod tests {
         for key in [
             table_log(&bucket, &long),
             waiting(&name_fence(&table_name(&bucket, &long, &long), u64::MAX)),
-            worker(&long),
+            worker_again(&worker(&long)),
             task_claim_fence(
                 &task(
                     "5d0e6c0e-6f0b-4c7e-9b0a-0123456789ab",

@@ -25,5 +25,6 @@ pub mod names;
 mod outbox;
 pub mod tasks;
 mod turn;
+mod workers;
 
 pub use key_value::{KeyValue, StoreError};

@@ -5,7 +5,7 @@ use lance_maintenance_api::params::TaskParams;
 use lance_maintenance_api::task::{Progress, TaskId, TaskInfo, TaskStatus, TaskType};
 use lance_maintenance_api::time::format_micros;
 use lance_maintenance_api::{ApiError, ErrorName, TaskError};
-use lance_maintenance_dispatch::{Dispatch, MAX_ATTEMPTS, TableRef};
+use lance_maintenance_dispatch::{Dispatch, MAX_ATTEMPTS, MOST_ATTEMPTS, TableRef};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -39,6 +39,22 @@ pub struct Run {
     pub worker_id: String,
     /// When the attempt started, in microseconds since the Unix epoch.
     pub started_at: i64,
+    /// How many of the attempts before were handed back by workers that left.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub handed_back: u32,
+}
+
+fn is_none(count: &u32) -> bool {
+    *count == 0
+}
+
+impl Run {
+    /// Whether the task is not to be tried again once this attempt is over: too many were lost, or
+    /// handed back. `left`: whether this one was handed back.
+    pub(crate) fn is_last(&self, attempt: u32, left: bool) -> bool {
+        let lost = attempt.saturating_sub(self.handed_back + u32::from(left));
+        lost >= MAX_ATTEMPTS || attempt >= MOST_ATTEMPTS
+    }
 }
 
 /// How a task ended. Written once, by the owner of the task's end.
@@ -58,8 +74,8 @@ pub struct End {
 pub struct Task {
     /// The task as it was submitted.
     pub submitted: SubmittedTask,
-    /// Its attempts, from the first.
-    pub runs: [Option<Run>; MAX_ATTEMPTS as usize],
+    /// Its attempts, from the first: [`MAX_ATTEMPTS`], or [`MOST_ATTEMPTS`] if more may be there.
+    pub runs: Vec<Option<Run>>,
     /// How it ended.
     pub end: Option<End>,
 }
@@ -73,23 +89,44 @@ impl Task {
         keys
     }
 
+    /// The keys of the attempts that few tasks have: there are any only after all of `Task::keys`.
+    fn more_keys(table_id: &str, task_type: TaskType, slot: u64) -> Vec<String> {
+        let task = keys::task(table_id, task_type, slot);
+        (MAX_ATTEMPTS + 1..=MOST_ATTEMPTS)
+            .map(|attempt| keys::task_run(&task, attempt))
+            .collect()
+    }
+
     /// Puts the records under `Task::keys` together.
-    fn read(keys: &[String], values: &[Option<Vec<u8>>]) -> Result<Option<Self>, StoreError> {
+    fn read(
+        store: &impl KeyValue,
+        keys: &[String],
+        values: &[Option<Vec<u8>>],
+    ) -> Result<Option<Self>, StoreError> {
         let record = |index: usize| -> Option<(&str, &[u8])> {
             Some((keys.get(index)?, values.get(index)?.as_deref()?))
         };
         let Some((key, bytes)) = record(0) else {
             return Ok(None);
         };
-        let submitted = from_json(key, bytes)?;
+        let submitted: SubmittedTask = from_json(key, bytes)?;
         let end = record(1)
             .map(|(key, bytes)| from_json(key, bytes))
             .transpose()?;
-        let mut runs = [const { None }; MAX_ATTEMPTS as usize];
-        for (index, run) in runs.iter_mut().enumerate() {
-            *run = record(2 + index)
-                .map(|(key, bytes)| from_json(key, bytes))
-                .transpose()?;
+        let run_of = |key: &String, value: &Option<Vec<u8>>| -> Result<Option<Run>, StoreError> {
+            let run = value.as_deref().map(|bytes| from_json(key, bytes));
+            run.transpose()
+        };
+        let pairs = keys.iter().zip(values).skip(2);
+        let mut runs: Vec<Option<Run>> = pairs
+            .map(|(key, value)| run_of(key, value))
+            .collect::<Result<_, _>>()?;
+        if runs.last().is_some_and(Option::is_some) {
+            let id = &submitted.task_id;
+            let keys = Self::more_keys(&submitted.table.id, id.task_type(), id.slot());
+            for (key, value) in keys.iter().zip(store.get_many(&keys)?) {
+                runs.push(run_of(key, &value)?);
+            }
         }
         Ok(Some(Self {
             submitted,
@@ -206,7 +243,7 @@ impl<'a, S: KeyValue> Tasks<'a, S> {
         )?;
         Ok(Task {
             submitted,
-            runs: Default::default(),
+            runs: Vec::new(),
             end: None,
         })
     }
@@ -250,7 +287,7 @@ impl<'a, S: KeyValue> Tasks<'a, S> {
     pub(crate) fn read(&self, id: &TaskId) -> Result<Option<Task>, StoreError> {
         let keys = Task::keys(self.table_id, id.task_type(), id.slot());
         let values = self.store.get_many(&keys)?;
-        let task = Task::read(&keys, &values)?;
+        let task = Task::read(self.store, &keys, &values)?;
         Ok(task.filter(|task| task.submitted.task_id == *id))
     }
 
@@ -269,7 +306,7 @@ impl<'a, S: KeyValue> Tasks<'a, S> {
             query.below,
             query.max_results,
             keys_of,
-            |slot, values| Task::read(&keys_of(slot), values),
+            |slot, values| Task::read(self.store, &keys_of(slot), values),
         )?;
         let marker = Marker::new(self.table_id, task_type.as_str());
         Ok(ListTasksResponse {
@@ -308,7 +345,11 @@ impl<'a, S: KeyValue> Tasks<'a, S> {
         }
         let mut records = Task::keys(self.table_id, id.task_type(), id.slot());
         records.push(keys::task_progress(&key));
-        let fences = (1..=MAX_ATTEMPTS)
+        let attempts = task.runs.len() as u32;
+        if attempts > MAX_ATTEMPTS {
+            records.extend(Task::more_keys(self.table_id, id.task_type(), id.slot()));
+        }
+        let fences = (1..=attempts)
             .map(|attempt| keys::task_claim_fence(&key, attempt))
             .chain(keys::task_end_fences(&key));
         records.extend(fences.flat_map(|fence| [keys::waiting(&fence), fence]));

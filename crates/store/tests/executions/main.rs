@@ -16,8 +16,8 @@
 //! task of a table at a time, claims repeated until answered and every 2 s while they wait, an end
 //! repeated for 10 minutes. Before each operation on the store the scheduler picks who makes it.
 //! Operations fail before or after they were done; the machine that makes a request dies between any
-//! two; a request is held up for up to 14 s. Workers die and start again under their names or never,
-//! stand still or are cut off for up to a minute; calls and answers are late, lost, or made twice at
+//! two; a request is held up for up to 14 s. Workers die, or leave and hand back what they have in hand,
+//! which may arrive when they are back; they start again under their names or never, stand still or are cut off for up to a minute; calls and answers are late, lost, or made twice at
 //! a time. A submit's hand-over is late or lost, or its answer is, or the worker's queue is full.
 //!
 //! **What is checked**, all along:
@@ -25,8 +25,9 @@
 //!   within the lease, ever since they claimed; unless one of the tasks was ended, by a worker that
 //!   had been silent, at the moment it was granted again.
 //! - An attempt is granted after the one before was really lost: its worker died, was silent for
-//!   longer than the lease, or nobody learned of the grant; none after the third, after the task's
-//!   end, or, for the first time, after the table's drop was answered.
+//!   longer than the lease, handed it back, or nobody learned of the grant; none after the third, if
+//!   no worker leaves, after the task's end, or, for the first time, after the table's drop was
+//!   answered.
 //! - Who makes an attempt and how a task ended is written once. A finish that is answered is the
 //!   task's end: who lost its attempt is refused.
 //! - Where nothing goes wrong: a task is not granted before an older one of its table that was asked
@@ -91,6 +92,11 @@ fn a_turn_s_fence_left_out_is_found() {
 #[test]
 fn a_turn_that_is_never_looked_at_is_found() {
     assert!(is_found(Plant::Hides("turn/")));
+}
+
+#[test]
+fn heartbeats_that_are_never_looked_at_are_found() {
+    assert!(is_found(Plant::Hides("worker/")));
 }
 
 #[test]

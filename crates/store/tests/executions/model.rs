@@ -1,7 +1,7 @@
 //! What everybody was told, what workers have in hand, and what is wrong with it.
 
 use lance_maintenance_api::task::{TaskId, TaskInfo};
-use lance_maintenance_dispatch::{Dispatch, LEASE_SECONDS, TaskAddress};
+use lance_maintenance_dispatch::{Dispatch, InHand, LEASE_SECONDS, Leave, TaskAddress};
 
 use crate::world::SECOND;
 
@@ -169,6 +169,21 @@ impl Model {
         }
     }
 
+    /// A worker stops in order: what it says. What becomes of its hands is as if it died.
+    pub fn leave(&mut self, worker: usize) -> Leave {
+        let hands = self.workers[worker].hands.iter();
+        let in_hand = hands.map(|hand| InHand {
+            task: hand.dispatch.address(),
+            attempt: (hand.claimed > i64::MIN).then_some(hand.dispatch.attempt),
+        });
+        let leave = Leave {
+            worker_id: worker_name(worker),
+            in_hand: in_hand.collect(),
+        };
+        self.die(worker);
+        leave
+    }
+
     /// The application answered a heartbeat that a worker sent at this time.
     pub fn contact(&mut self, worker: usize, sent: i64) {
         self.look_at_leases(sent);
@@ -215,10 +230,10 @@ impl Model {
     }
 
     /// A worker was granted an attempt, which it claimed at `sent`.
-    pub fn granted(&mut self, dispatch: &Dispatch, sent: i64, peaceful: bool) {
+    pub fn granted(&mut self, dispatch: &Dispatch, sent: i64, peaceful: bool, most: u32) {
         let id = &dispatch.task_id;
         let table = table_number(&dispatch.table.id);
-        if !(1..=3).contains(&dispatch.attempt) {
+        if !(1..=most).contains(&dispatch.attempt) {
             self.wrong
                 .push(format!("{id} is tried again, {}", dispatch.attempt));
         }

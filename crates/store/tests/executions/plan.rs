@@ -25,6 +25,8 @@ pub struct Troubles {
     pub slow: usize,
     /// A submit does not reach its worker, or the worker's answer not the application.
     pub handover: usize,
+    /// It stops in order, and hands back what it has.
+    pub leaves: usize,
     /// The operation fails.
     pub fails: usize,
 }
@@ -77,6 +79,7 @@ impl Plan {
                 twice: some(rng, &[0, 0, 20, 100]),
                 slow: some(rng, &[0, 20, 100]),
                 handover: some(rng, &[0, 100, 500]),
+                leaves: some(rng, &[0, 0, 10, 40]),
                 fails: rng.of(&[0, 0, 100]),
             },
             odds: Odds {
@@ -95,7 +98,9 @@ impl Plan {
     pub fn is_peaceful(&self) -> bool {
         let t = &self.troubles;
         let o = &self.odds;
-        let odds = [t.crash, t.stall, t.cut, t.lost, t.twice, t.slow, t.handover];
+        let odds = [
+            t.crash, t.stall, t.cut, t.lost, t.twice, t.slow, t.handover, t.leaves,
+        ];
         odds.iter().sum::<usize>() + o.leap + o.crash + o.fail == 0
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use lance_maintenance_api::ApiError;
 use lance_maintenance_api::task::TaskStatus;
-use lance_maintenance_dispatch::{Claim, Finish, Heartbeat, Report, TakeUp};
+use lance_maintenance_dispatch::{Claim, Finish, Heartbeat, Leave, Report, TakeUp};
 use lance_maintenance_store::KeyValue;
 use lance_maintenance_store::catalog::Purges;
 use lance_maintenance_store::execution::Execution;
@@ -26,6 +26,7 @@ pub enum Call {
     Claim(Claim),
     Progress(Report),
     Finish(Finish),
+    Leave(Leave),
     Purged(String),
 }
 
@@ -49,6 +50,7 @@ pub fn make(call: &Call, client: &Client<'_>) -> Result<Answer, ApiError> {
             .map(|claimed| Answer::Wait(claimed.wait)),
         Call::Progress(message) => execution.progress(&message).map(|()| Answer::Done),
         Call::Finish(message) => execution.finish(message, now).map(|()| Answer::Done),
+        Call::Leave(message) => execution.leave(&message).map(|()| Answer::Done),
         Call::Purged(table_id) => {
             let purged = lance_maintenance_dispatch::tables::Purged {
                 worker_id: "w".to_owned(),
@@ -120,6 +122,16 @@ impl<'a> Scene<'a> {
         while !self.model().over {
             let next = self.left_behind.lock().unwrap().pop_front();
             match next {
+                // A worker repeats this one; it may be back before.
+                Some(call @ Call::Leave(_)) => {
+                    let slow = !self.is_calm(client) && client.per_mille(300);
+                    client.sleep(client.below(if slow { 20 } else { 1 } * SECOND as usize) as i64);
+                    if client.request(|client| make(&call, client)).is_err()
+                        && client.per_mille(800)
+                    {
+                        self.left_behind.lock().unwrap().push_back(call);
+                    }
+                }
                 // The answer reaches nobody.
                 Some(call) => drop(client.request(|client| make(&call, client))),
                 None => client.sleep(i64::MAX),

@@ -140,7 +140,8 @@ fn look(client: &Client<'_>, model: &mut Model, plan: &Plan) {
                 model.wrong.push(format!("{id} failed: {info:?}"));
             }
             Some(code) if code == ErrorName::InternalError.code() => {
-                for (attempt, run) in (1..=MAX_ATTEMPTS).zip(&runs) {
+                let made = runs.iter().flatten().count().max(MAX_ATTEMPTS as usize);
+                for (attempt, run) in (1..).zip(runs.iter().take(made)) {
                     let by = run.as_ref().map(|run| run.worker_id.as_str());
                     if !by.is_some_and(|by| model.was_lost(id, attempt, by, now)) {
                         let text = format!("{id} was given up; attempt {attempt} of {by:?}");

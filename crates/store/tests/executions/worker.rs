@@ -5,7 +5,8 @@ use std::cell::Cell;
 
 use lance_maintenance_api::{ErrorName, TaskError};
 use lance_maintenance_dispatch::{
-    Claim, Dispatch, Finish, HEARTBEAT_SECONDS, Heartbeat, Outcome, Report, TURN_SECONDS,
+    Claim, Dispatch, Finish, HEARTBEAT_SECONDS, Heartbeat, MAX_ATTEMPTS, MOST_ATTEMPTS, Outcome,
+    Report, TURN_SECONDS,
 };
 
 use crate::model::{self, table_id, worker_name};
@@ -193,7 +194,12 @@ impl<'a> Worker<'a> {
         let now = self.client.now();
         let mut model = self.scene.model();
         let peaceful = self.scene.plan.is_peaceful();
-        model.granted(dispatch, sent, peaceful);
+        let most = if self.scene.plan.troubles.leaves > 0 {
+            MOST_ATTEMPTS
+        } else {
+            MAX_ATTEMPTS
+        };
+        model.granted(dispatch, sent, peaceful, most);
         model.waits_no_more(id);
         let table = model::table_number(&dispatch.table.id);
         // It may have been granted to the same claim made before, whose answer was lost.
@@ -329,6 +335,13 @@ impl<'a> Worker<'a> {
         if self.client.per_mille(troubles.crash) {
             self.client.note(|| format!("worker {} dies", self.me));
             self.scene.model().die(self.me);
+        } else if self.client.per_mille(troubles.leaves) {
+            self.client.note(|| format!("worker {} leaves", self.me));
+            let leave = self.scene.model().leave(self.me);
+            for _ in 0..1 + self.client.below(2) {
+                let call = Call::Leave(leave.clone());
+                self.scene.leave_behind(self.client, call);
+            }
         } else if self.client.per_mille(troubles.stall) {
             self.client
                 .note(|| format!("worker {} stands still", self.me));

@@ -6,6 +6,7 @@ mod catalog_crashes;
 mod crashes;
 mod execution;
 mod failing;
+mod leaving;
 mod support;
 mod tasks;
 mod turns;

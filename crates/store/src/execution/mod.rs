@@ -1,27 +1,28 @@
 //! Tasks as workers see them: attempts, progress, ends, and what waits to be taken up.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `heartbeat` | what waits for a worker; what nobody is at any more |
+//! | `leave` | what a worker hands back that stops in order |
+
+mod heartbeat;
+mod leave;
 
 use lance_maintenance_api::task::{Progress, TaskStatus};
 use lance_maintenance_api::{ApiError, ErrorName, TaskError};
 use lance_maintenance_dispatch::{
-    Claim, Claimed, Dispatch, Finish, Heartbeat, LEASE_SECONDS, MAX_ATTEMPTS, Outcome, Report,
-    TakeUp, TaskAddress,
+    Claim, Claimed, Finish, MOST_ATTEMPTS, Outcome, Report, TaskAddress,
 };
 
-use crate::catalog::{Purges, is_dropped};
-use crate::fence::ABANDONED_MICROS;
+use crate::catalog::is_dropped;
 use crate::key_value::{KeyValue, StoreError, get_json, set_json};
 use crate::outbox::Outbox;
-use crate::tasks::{End, Run, SubmittedTask, Task, Tasks};
+use crate::tasks::{End, Run, Task, Tasks};
 use crate::turn::{self, Holder};
-use crate::{fence, keys};
+use crate::{fence, keys, workers};
 
 /// The worker of an attempt that nobody makes. No worker has an empty name.
 const NOBODY: &str = "";
-
-/// How often all keys are looked through, in microseconds, while no worker starts. A task that was
-/// handed to a worker directly has no note: if that worker never comes back, nobody else would learn
-/// of it.
-const LOOK_MICROS: i64 = 600_000_000;
 
 /// What became of the end of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,9 +54,9 @@ impl<'a, S: KeyValue> Execution<'a, S> {
         if !matches!(task.status(), TaskStatus::Submitted | TaskStatus::Running) {
             return Err(lost("The task has ended."));
         }
-        if !(1..=MAX_ATTEMPTS).contains(&claim.attempt) {
+        if !(1..=MOST_ATTEMPTS).contains(&claim.attempt) {
             return Err(ApiError::invalid(format!(
-                "Attempts are 1 to {MAX_ATTEMPTS}."
+                "Attempts are 1 to {MOST_ATTEMPTS}."
             )));
         }
         if is_dropped(self.store, &claim.task.table_id)? {
@@ -86,10 +87,18 @@ impl<'a, S: KeyValue> Execution<'a, S> {
     ) -> Result<(), ApiError> {
         let key = tasks.key(&claim.task.task_id);
         let fence = keys::task_claim_fence(&key, claim.attempt);
+        let handed_back = match task.last_run() {
+            Some((attempt, run)) if attempt < claim.attempt => {
+                let standing = workers::standing(self.store, &run.worker_id)?;
+                run.handed_back + u32::from(standing.has_left(run))
+            }
+            _ => 0,
+        };
         let started = |worker_id: &str| {
             let run = Run {
                 worker_id: worker_id.to_owned(),
                 started_at: now,
+                handed_back,
             };
             set_json(self.store, &keys::task_run(&key, claim.attempt), &run)
         };
@@ -101,11 +110,12 @@ impl<'a, S: KeyValue> Execution<'a, S> {
             }
             return Ok(());
         }
-        if task
-            .last_run()
-            .is_some_and(|(last, _)| last >= claim.attempt)
-        {
-            return self.holds(task, claim);
+        if let Some((_, run)) = task.last_run().filter(|(last, _)| *last >= claim.attempt) {
+            self.holds(task, claim)?;
+            return match workers::claims_again(self.store, run, now)? {
+                true => Ok(()),
+                false => Err(lost("The worker has handed the attempt back.")),
+            };
         }
         if !fence::is_abandoned(self.store, &fence, now)? {
             return Err(unsettled());
@@ -151,106 +161,6 @@ impl<'a, S: KeyValue> Execution<'a, S> {
         }
     }
 
-    /// Notes that a worker lives, and lists what it should take up.
-    pub fn heartbeat(&self, heartbeat: &Heartbeat, now: i64) -> Result<TakeUp, ApiError> {
-        set_json(self.store, &keys::worker(&heartbeat.worker_id), &now)?;
-        let outbox = Outbox::tasks(self.store);
-        let purges = Purges::new(self.store);
-        if heartbeat.starting || self.is_look_due(now)? {
-            // Before the look, which may take long: the next heartbeat must not begin another.
-            set_json(self.store, keys::LOOKED, &now)?;
-            let keys = self.store.keys()?;
-            self.reconcile(&outbox, &keys)?;
-            purges.reconcile(&keys)?;
-        }
-        let mut tasks = Vec::new();
-        outbox.drain(now, |address| {
-            let Some(task) = self.find(address)? else {
-                return Ok(false);
-            };
-            if heartbeat.in_hand.contains(address) {
-                // Noted until it is claimed: an answer to a heartbeat may be lost.
-                return Ok(true);
-            }
-            let (attempt, waits) = match task.last_run() {
-                None => (1, task.status() == TaskStatus::Submitted),
-                Some((attempt, run)) => {
-                    let lost = task.status() == TaskStatus::Running
-                        && (is_forgotten(heartbeat, attempt, run, now)
-                            || self.is_silent(run, now)?);
-                    (attempt + 1, lost)
-                }
-            };
-            if !waits {
-                // Claimed by somebody who lives keeps its note until its end; ended drops it.
-                return Ok(task.status() == TaskStatus::Running);
-            }
-            if attempt > MAX_ATTEMPTS {
-                return Ok(self.give_up(&task, now)? == Ending::Underway);
-            }
-            if tasks.len() < heartbeat.room {
-                tasks.push(task.dispatch(attempt));
-            }
-            Ok(true)
-        })?;
-        Ok(TakeUp {
-            tasks,
-            purges: purges.waiting(now)?,
-        })
-    }
-
-    /// Leaves a note that a task waits for a worker.
-    pub fn note(&self, dispatch: &Dispatch) -> Result<(), StoreError> {
-        Outbox::tasks(self.store).note(&dispatch.address())
-    }
-
-    /// Whether it is long ago that all keys were looked through.
-    fn is_look_due(&self, now: i64) -> Result<bool, StoreError> {
-        match get_json::<i64>(self.store, keys::LOOKED)? {
-            Some(looked) => Ok(now - looked > LOOK_MICROS),
-            // The time counts from now on.
-            None => {
-                set_json(self.store, keys::LOOKED, &now)?;
-                Ok(false)
-            }
-        }
-    }
-
-    /// Looks through every key for tasks that have not ended, and notes them. The last resort
-    /// after a loss: it is done when a worker starts and rarely after.
-    fn reconcile(
-        &self,
-        outbox: &Outbox<'_, S, TaskAddress>,
-        keys: &[String],
-    ) -> Result<(), ApiError> {
-        let noted = outbox.noted()?;
-        let mut found: Vec<SubmittedTask> = Vec::new();
-        for key in keys.iter().filter(|key| keys::is_task(key)) {
-            match get_json::<SubmittedTask>(self.store, key) {
-                Ok(task) => found.extend(task),
-                // Not this version's to run; the others must not wait for it.
-                Err(StoreError::Corrupt(_)) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        found.sort_by_key(|task| task.created_at);
-        for submitted in found {
-            let address = TaskAddress {
-                table_id: submitted.table.id,
-                task_id: submitted.task_id,
-            };
-            // Deleted meanwhile, it needs nothing.
-            let Some(task) = self.find(&address)? else {
-                continue;
-            };
-            let open = matches!(task.status(), TaskStatus::Submitted | TaskStatus::Running);
-            if open && !noted.contains(&address) {
-                outbox.note(&address)?;
-            }
-        }
-        Ok(())
-    }
-
     /// The task at an address, if there is one and this version can read it.
     fn find(&self, address: &TaskAddress) -> Result<Option<Task>, ApiError> {
         match Tasks::new(self.store, &address.table_id).read(&address.task_id) {
@@ -272,30 +182,11 @@ impl<'a, S: KeyValue> Execution<'a, S> {
             return Ok(task.end.is_some() || turn::is_unused(holder, now));
         }
         match task.last_run() {
-            Some((attempt, run)) if attempt == holder.attempt => self.is_silent(run, now),
+            Some((attempt, run)) if attempt == holder.attempt => {
+                Ok(workers::standing(self.store, &run.worker_id)?.is_silent(run, now))
+            }
             _ => Ok(turn::is_unused(holder, now)),
         }
-    }
-
-    /// Whether a worker has not been heard of for longer than the lease. Its claim counts: one that
-    /// started again may claim before its first heartbeat is answered, and the last one from before
-    /// is old.
-    fn is_silent(&self, run: &Run, now: i64) -> Result<bool, StoreError> {
-        let heard: Option<i64> = get_json(self.store, &keys::worker(&run.worker_id))?;
-        let heard = heard.map_or(run.started_at, |heard| heard.max(run.started_at));
-        Ok(now - heard > LEASE_SECONDS as i64 * 1_000_000)
-    }
-
-    fn give_up(&self, task: &Task, now: i64) -> Result<Ending, ApiError> {
-        let error = TaskError::new(
-            ErrorName::InternalError,
-            format!(
-                "The worker was lost in each of {MAX_ATTEMPTS} attempts. If the task needs more \
-                 memory than the worker has, give it more, or a smaller task."
-            ),
-        );
-        let tasks = Tasks::new(self.store, &task.submitted.table.id);
-        self.end(&tasks, task, now, Outcome::Failed(error))
     }
 
     /// Refuses unless the claim is the task's last attempt and its worker's.
@@ -348,14 +239,6 @@ impl<'a, S: KeyValue> Execution<'a, S> {
         set_json(self.store, &keys::task_end(&key), &end)?;
         Ok(Ending::Written)
     }
-}
-
-/// Whether a worker that sends this heartbeat no longer has the attempt that it was granted: it was
-/// restarted. A heartbeat from before the grant that comes late looks the same. What it offers then
-/// the worker has in hand and leaves, but after the last attempt it would end a task that runs.
-fn is_forgotten(heartbeat: &Heartbeat, attempt: u32, run: &Run, now: i64) -> bool {
-    run.worker_id == heartbeat.worker_id
-        && (attempt < MAX_ATTEMPTS || now - run.started_at > ABANDONED_MICROS)
 }
 
 fn same_outcome(end: &End, outcome: &Outcome) -> bool {

@@ -1,0 +1,143 @@
+//! What waits for a worker, and what nobody is at any more.
+
+use lance_maintenance_api::task::TaskStatus;
+use lance_maintenance_api::{ApiError, ErrorName, TaskError};
+use lance_maintenance_dispatch::{
+    Dispatch, Heartbeat, MAX_ATTEMPTS, MOST_ATTEMPTS, Outcome, TakeUp, TaskAddress,
+};
+
+use super::{Ending, Execution};
+use crate::catalog::Purges;
+use crate::fence::ABANDONED_MICROS;
+use crate::key_value::{KeyValue, StoreError, get_json, set_json};
+use crate::outbox::Outbox;
+use crate::tasks::{Run, SubmittedTask, Task, Tasks};
+use crate::{keys, workers};
+
+/// How often all keys are looked through, in microseconds, while no worker starts. A task that was
+/// handed to a worker directly has no note: if that worker never comes back, nobody else would learn
+/// of it.
+const LOOK_MICROS: i64 = 600_000_000;
+
+impl<S: KeyValue> Execution<'_, S> {
+    /// Notes that a worker lives, and lists what it should take up.
+    pub fn heartbeat(&self, heartbeat: &Heartbeat, now: i64) -> Result<TakeUp, ApiError> {
+        workers::heard(self.store, &heartbeat.worker_id, now)?;
+        let outbox = Outbox::tasks(self.store);
+        let purges = Purges::new(self.store);
+        if heartbeat.starting || self.is_look_due(now)? {
+            // Before the look, which may take long: the next heartbeat must not begin another.
+            set_json(self.store, keys::LOOKED, &now)?;
+            let keys = self.store.keys()?;
+            self.reconcile(&outbox, &keys)?;
+            purges.reconcile(&keys)?;
+        }
+        let mut tasks = Vec::new();
+        outbox.drain(now, |address| {
+            let Some(task) = self.find(address)? else {
+                return Ok(false);
+            };
+            if heartbeat.in_hand.contains(address) {
+                // Noted until it is claimed: an answer to a heartbeat may be lost.
+                return Ok(true);
+            }
+            let attempt = match (task.status(), task.last_run()) {
+                (TaskStatus::Submitted, _) => 1,
+                (TaskStatus::Running, Some((attempt, run))) => {
+                    let standing = workers::standing(self.store, &run.worker_id)?;
+                    let is_last = run.is_last(attempt, standing.has_left(run));
+                    let is_over =
+                        standing.is_silent(run, now) || is_forgotten(heartbeat, run, is_last, now);
+                    if !is_over {
+                        // Claimed by somebody who lives, it keeps its note until its end.
+                        return Ok(true);
+                    }
+                    if is_last {
+                        return Ok(self.give_up(&task, now)? == Ending::Underway);
+                    }
+                    attempt + 1
+                }
+                _ => return Ok(false),
+            };
+            if tasks.len() < heartbeat.room {
+                tasks.push(task.dispatch(attempt));
+            }
+            Ok(true)
+        })?;
+        Ok(TakeUp {
+            tasks,
+            purges: purges.waiting(now)?,
+        })
+    }
+
+    /// Leaves a note that a task waits for a worker.
+    pub fn note(&self, dispatch: &Dispatch) -> Result<(), StoreError> {
+        Outbox::tasks(self.store).note(&dispatch.address())
+    }
+
+    /// Whether it is long ago that all keys were looked through.
+    fn is_look_due(&self, now: i64) -> Result<bool, StoreError> {
+        match get_json::<i64>(self.store, keys::LOOKED)? {
+            Some(looked) => Ok(now - looked > LOOK_MICROS),
+            // The time counts from now on.
+            None => {
+                set_json(self.store, keys::LOOKED, &now)?;
+                Ok(false)
+            }
+        }
+    }
+
+    /// Looks through every key for tasks that have not ended, and notes them. The last resort
+    /// after a loss: it is done when a worker starts and rarely after.
+    fn reconcile(
+        &self,
+        outbox: &Outbox<'_, S, TaskAddress>,
+        keys: &[String],
+    ) -> Result<(), ApiError> {
+        let noted = outbox.noted()?;
+        let mut found: Vec<SubmittedTask> = Vec::new();
+        for key in keys.iter().filter(|key| keys::is_task(key)) {
+            match get_json::<SubmittedTask>(self.store, key) {
+                Ok(task) => found.extend(task),
+                // Not this version's to run; the others must not wait for it.
+                Err(StoreError::Corrupt(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        found.sort_by_key(|task| task.created_at);
+        for submitted in found {
+            let address = TaskAddress {
+                table_id: submitted.table.id,
+                task_id: submitted.task_id,
+            };
+            // Deleted meanwhile, it needs nothing.
+            let Some(task) = self.find(&address)? else {
+                continue;
+            };
+            let open = matches!(task.status(), TaskStatus::Submitted | TaskStatus::Running);
+            if open && !noted.contains(&address) {
+                outbox.note(&address)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn give_up(&self, task: &Task, now: i64) -> Result<Ending, ApiError> {
+        let error = TaskError::new(
+            ErrorName::InternalError,
+            format!(
+                "The worker was lost in {MAX_ATTEMPTS} attempts, or stopped in {MOST_ATTEMPTS}. If \
+                 the task needs more memory than the worker has, give it more, or a smaller task."
+            ),
+        );
+        let tasks = Tasks::new(self.store, &task.submitted.table.id);
+        self.end(&tasks, task, now, Outcome::Failed(error))
+    }
+}
+
+/// Whether a worker that sends this heartbeat no longer has the attempt that it was granted: it was
+/// restarted. A heartbeat from before the grant that comes late looks the same. What it offers then
+/// the worker has in hand and leaves, but after the last attempt it would end a task that runs.
+fn is_forgotten(heartbeat: &Heartbeat, run: &Run, is_last: bool, now: i64) -> bool {
+    run.worker_id == heartbeat.worker_id && (!is_last || now - run.started_at > ABANDONED_MICROS)
+}
