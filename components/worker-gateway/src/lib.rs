@@ -37,11 +37,11 @@ async fn respond(request: Request) -> Result<Reply, ApiError> {
 
     let store = SpinStore::open()?;
     let execution = Execution::new(&store);
-    let now = host::now_micros();
+    let now = host::now_micros;
     match path {
         CLAIM_PATH => return Ok(Reply::json(&execution.claim(&message(&body)?, now)?)),
         PROGRESS_PATH => execution.progress(&message(&body)?)?,
-        PURGED_PATH => Purges::new(&store).done(&message(&body)?, now)?,
+        PURGED_PATH => Purges::new(&store).done(&message(&body)?, now())?,
         FINISH_PATH => execution.finish(message(&body)?, now)?,
         LEAVE_PATH => execution.leave(&message(&body)?)?,
         HEARTBEAT_PATH => {

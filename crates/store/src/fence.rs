@@ -11,13 +11,18 @@ use crate::keys;
 /// microseconds. Longer than any request lives.
 pub(crate) const ABANDONED_MICROS: i64 = 30_000_000;
 
+/// The time, in microseconds. It is looked at where something depends on it: the store may be slow, and
+/// what was looked at before is of then.
+pub(crate) type Clock<'c> = &'c dyn Fn() -> i64;
+
 /// Takes a fence: true for the one caller that owns what it names.
 pub(crate) fn take(store: &impl KeyValue, fence: &str) -> Result<bool, StoreError> {
     Ok(store.increment(fence, 1)? == 1)
 }
 
 /// Whether the owner of a fence is to be taken for dead. To be asked only where nothing of what the
-/// fence is for is there. `now` is in microseconds.
+/// fence is for is there. `now`, in microseconds, is a time after the fence was found taken, and before
+/// that was looked at: the owner may come just afterwards.
 pub(crate) fn is_abandoned(
     store: &impl KeyValue,
     fence: &str,

@@ -9,7 +9,7 @@ use lance_maintenance_api::task::TaskId;
 use lance_maintenance_dispatch::Claim;
 use serde::{Deserialize, Serialize};
 
-use crate::fence::ABANDONED_MICROS;
+use crate::fence::{ABANDONED_MICROS, Clock};
 use crate::key_value::{KeyValue, StoreError};
 use crate::keys;
 use crate::names::{self, Change, OWNER_MICROS};
@@ -58,15 +58,17 @@ impl Waiting {
     }
 }
 
-/// Takes the turn of a task's table for a claim: true if it is the claim's now. `is_over` says of
-/// another attempt whether its turn is over.
+/// Takes the turn of a task's table for a claim that arrived at this time: since when it has it, if it
+/// has. `is_over` says of another attempt whether its turn is over.
 pub(crate) fn take<S: KeyValue>(
     store: &S,
     claim: &Claim,
     task: &Task,
-    now: i64,
+    arrived: i64,
+    clock: Clock<'_>,
     is_over: impl Fn(&Holder) -> Result<bool, StoreError>,
-) -> Result<bool, ApiError> {
+) -> Result<Option<i64>, ApiError> {
+    let now = clock();
     let key = keys::turn(&claim.task.table_id);
     let mine = |turn: &Turn| {
         turn.holder.task_id == claim.task.task_id && turn.holder.worker_id == claim.worker_id
@@ -86,7 +88,7 @@ pub(crate) fn take<S: KeyValue>(
             None => true,
             Some(held) if mine(held) => true,
             Some(held) => {
-                let is_let_go = let_go(&held.holder, claim, now);
+                let is_let_go = let_go(&held.holder, claim, arrived);
                 match is_first || is_let_go {
                     true if is_over(&held.holder)? => is_first,
                     // Whoever else waits: only this worker can tell.
@@ -115,7 +117,7 @@ pub(crate) fn take<S: KeyValue>(
         })
     };
     let held = names::read::<Turn>(store, &key)?;
-    let wanted = next(held.as_ref())?;
+    let mut wanted = next(held.as_ref())?;
     let settled = held.as_ref().is_some_and(|held| {
         held.holder == wanted.holder && is_noted(held, &claim.task.task_id, now)
     });
@@ -123,34 +125,41 @@ pub(crate) fn take<S: KeyValue>(
     // A turn from a claim that was cut short a while ago is taken anew: it may be over for want of
     // use before this claim has made use of it.
     let is_fresh = |turn: &Turn| now - turn.holder.since <= OWNER_MICROS;
-    if held
-        .as_ref()
-        .is_some_and(|turn| is_granted(turn) && is_fresh(turn))
-    {
-        return Ok(true);
+    if let Some(turn) = held.as_ref().filter(|t| is_granted(t) && is_fresh(t)) {
+        return Ok(Some(turn.holder.since));
     }
     if settled {
-        return Ok(false);
+        return Ok(None);
     }
+    let is_new = held
+        .as_ref()
+        .is_none_or(|held| held.holder != wanted.holder);
     let change = names::change(
         store,
         &key,
-        || now,
+        clock,
         None,
         |held_now: Option<&Turn>| Ok(held_now == held.as_ref()),
-        |_, _| Ok(Some(wanted.clone())),
+        |_, _| {
+            if is_new {
+                // Not since it was asked for: others count its time from here.
+                wanted.holder.since = clock();
+            }
+            Ok(Some(wanted.clone()))
+        },
     )?;
     // Whoever comes in between decides anew.
-    Ok(matches!(change, Change::Done(_)) && is_granted(&wanted))
+    let is_mine = matches!(change, Change::Done(_)) && is_granted(&wanted);
+    Ok(is_mine.then_some(wanted.holder.since))
 }
 
 /// Whether the holder of a turn has let go of it, since its worker asks for another task. A worker is
 /// at one task of a table at a time, so it was restarted, and has forgotten the one it held. That one
 /// may well wait behind the other in its queue, or have no room there: they would wait for each other
 /// for ever.
-fn let_go(holder: &Holder, claim: &Claim, now: i64) -> bool {
+fn let_go(holder: &Holder, claim: &Claim, arrived: i64) -> bool {
     // A claim from before the holder's is a late one.
-    holder.worker_id == claim.worker_id && holder.since < now
+    holder.worker_id == claim.worker_id && holder.since < arrived
 }
 
 /// Whether it was noted a short while ago that a task waits.

@@ -10,6 +10,7 @@
 
 use lance_maintenance_dispatch::LEASE_SECONDS;
 
+use crate::fence::Clock;
 use crate::key_value::{KeyValue, StoreError, from_json, get_json, set_json};
 use crate::keys;
 use crate::tasks::Run;
@@ -77,12 +78,16 @@ pub(crate) fn leave(store: &impl KeyValue, worker_id: &str, start: i64) -> Resul
 }
 
 /// A worker claims an attempt of its own again: whether it still has it.
-pub(crate) fn claims_again(store: &impl KeyValue, run: &Run, now: i64) -> Result<bool, StoreError> {
+pub(crate) fn claims_again(
+    store: &impl KeyValue,
+    run: &Run,
+    now: Clock<'_>,
+) -> Result<bool, StoreError> {
     if standing(store, &run.worker_id)?.has_left(run) {
         return Ok(false);
     }
     let key = keys::worker(&run.worker_id);
-    set_json(store, &keys::worker_again(&key), &now)?;
+    set_json(store, &keys::worker_again(&key), &now())?;
     // Whoever leaves from here on finds that it was claimed again; who left before has left.
     let left: Option<i64> = get_json(store, &keys::worker_left(&key))?;
     Ok(left.is_none_or(|left| left < run.started_at))

@@ -8,7 +8,7 @@ use lance_maintenance_dispatch::{
 
 use super::{Ending, Execution};
 use crate::catalog::Purges;
-use crate::fence::ABANDONED_MICROS;
+use crate::fence::{ABANDONED_MICROS, Clock};
 use crate::key_value::{KeyValue, StoreError, get_json, set_json};
 use crate::outbox::Outbox;
 use crate::tasks::{Run, SubmittedTask, Task, Tasks};
@@ -21,19 +21,24 @@ const LOOK_MICROS: i64 = 600_000_000;
 
 impl<S: KeyValue> Execution<'_, S> {
     /// Notes that a worker lives, and lists what it should take up.
-    pub fn heartbeat(&self, heartbeat: &Heartbeat, now: i64) -> Result<TakeUp, ApiError> {
-        workers::heard(self.store, &heartbeat.worker_id, now)?;
+    pub fn heartbeat(
+        &self,
+        heartbeat: &Heartbeat,
+        now: impl Fn() -> i64,
+    ) -> Result<TakeUp, ApiError> {
+        let arrived = now();
+        workers::heard(self.store, &heartbeat.worker_id, arrived)?;
         let outbox = Outbox::tasks(self.store);
         let purges = Purges::new(self.store);
-        if heartbeat.starting || self.is_look_due(now)? {
+        if heartbeat.starting || self.is_look_due(arrived)? {
             // Before the look, which may take long: the next heartbeat must not begin another.
-            set_json(self.store, keys::LOOKED, &now)?;
+            set_json(self.store, keys::LOOKED, &arrived)?;
             let keys = self.store.keys()?;
             self.reconcile(&outbox, &keys)?;
             purges.reconcile(&keys)?;
         }
         let mut tasks = Vec::new();
-        outbox.drain(now, |address| {
+        outbox.drain(now(), |address| {
             let Some(task) = self.find(address)? else {
                 return Ok(false);
             };
@@ -44,16 +49,17 @@ impl<S: KeyValue> Execution<'_, S> {
             let attempt = match (task.status(), task.last_run()) {
                 (TaskStatus::Submitted, _) => 1,
                 (TaskStatus::Running, Some((attempt, run))) => {
+                    let asked = now();
                     let standing = workers::standing(self.store, &run.worker_id)?;
                     let is_last = run.is_last(attempt, standing.has_left(run));
-                    let is_over =
-                        standing.is_silent(run, now) || is_forgotten(heartbeat, run, is_last, now);
+                    let is_over = standing.is_silent(run, asked)
+                        || is_forgotten(heartbeat, run, is_last, arrived);
                     if !is_over {
                         // Claimed by somebody who lives, it keeps its note until its end.
                         return Ok(true);
                     }
                     if is_last {
-                        return Ok(self.give_up(&task, now)? == Ending::Underway);
+                        return Ok(self.give_up(&task, &now)? == Ending::Underway);
                     }
                     attempt + 1
                 }
@@ -66,7 +72,7 @@ impl<S: KeyValue> Execution<'_, S> {
         })?;
         Ok(TakeUp {
             tasks,
-            purges: purges.waiting(now)?,
+            purges: purges.waiting(now())?,
         })
     }
 
@@ -122,7 +128,7 @@ impl<S: KeyValue> Execution<'_, S> {
         Ok(())
     }
 
-    fn give_up(&self, task: &Task, now: i64) -> Result<Ending, ApiError> {
+    fn give_up(&self, task: &Task, now: Clock<'_>) -> Result<Ending, ApiError> {
         let error = TaskError::new(
             ErrorName::InternalError,
             format!(

@@ -15,7 +15,9 @@ use lance_maintenance_dispatch::{
 };
 
 use crate::catalog::is_dropped;
+use crate::fence::Clock;
 use crate::key_value::{KeyValue, StoreError, get_json, set_json};
+use crate::names::OWNER_MICROS;
 use crate::outbox::Outbox;
 use crate::tasks::{End, Run, Task, Tasks};
 use crate::turn::{self, Holder};
@@ -48,7 +50,12 @@ impl<'a, S: KeyValue> Execution<'a, S> {
 
     /// Grants an attempt to the first worker that claims it, and again to the same worker if it
     /// asks twice, once it is the turn of its table.
-    pub fn claim(&self, claim: &Claim, now: i64) -> Result<Claimed, ApiError> {
+    pub fn claim(&self, claim: &Claim, now: impl Fn() -> i64) -> Result<Claimed, ApiError> {
+        self.claim_by(claim, &now)
+    }
+
+    fn claim_by(&self, claim: &Claim, now: Clock<'_>) -> Result<Claimed, ApiError> {
+        let arrived = now();
         let tasks = Tasks::new(self.store, &claim.task.table_id);
         let task = tasks.get(&claim.task.task_id)?;
         if !matches!(task.status(), TaskStatus::Submitted | TaskStatus::Running) {
@@ -70,20 +77,25 @@ impl<'a, S: KeyValue> Execution<'a, S> {
             .last_run()
             .is_some_and(|(attempt, _)| attempt >= claim.attempt);
         let is_over = |holder: &Holder| self.is_over(&tasks, holder, now);
-        if !granted && !turn::take(self.store, claim, &task, now, is_over)? {
-            return Ok(Claimed { wait: true });
+        let mut since = None;
+        if !granted {
+            since = turn::take(self.store, claim, &task, arrived, now, is_over)?;
+            if since.is_none() {
+                return Ok(Claimed { wait: true });
+            }
         }
-        self.grant(&tasks, &task, claim, now)?;
+        self.grant(&tasks, &task, claim, since, now)?;
         Ok(Claimed::default())
     }
 
-    /// Grants an attempt whose turn it is.
+    /// Grants an attempt whose turn it is, since this time if it was not granted before.
     fn grant(
         &self,
         tasks: &Tasks<'_, S>,
         task: &Task,
         claim: &Claim,
-        now: i64,
+        since: Option<i64>,
+        now: Clock<'_>,
     ) -> Result<(), ApiError> {
         let key = tasks.key(&claim.task.task_id);
         let fence = keys::task_claim_fence(&key, claim.attempt);
@@ -97,12 +109,20 @@ impl<'a, S: KeyValue> Execution<'a, S> {
         let started = |worker_id: &str| {
             let run = Run {
                 worker_id: worker_id.to_owned(),
-                started_at: now,
+                started_at: now(),
                 handed_back,
             };
             set_json(self.store, &keys::task_run(&key, claim.attempt), &run)
         };
+        let asked = now();
+        if since.is_some_and(|since| asked - since > OWNER_MICROS) {
+            // The turn may be over for want of use before use is made of it.
+            return Err(unsettled());
+        }
         if fence::take(self.store, &fence)? {
+            if now() - asked > OWNER_MICROS {
+                return Err(unsettled());
+            }
             started(&claim.worker_id)?;
             // Until then the holder of the attempt before, silent for long, could still end the task.
             if self.store.get(&keys::task_end(&key))?.is_some() {
@@ -110,14 +130,19 @@ impl<'a, S: KeyValue> Execution<'a, S> {
             }
             return Ok(());
         }
-        if let Some((_, run)) = task.last_run().filter(|(last, _)| *last >= claim.attempt) {
-            self.holds(task, claim)?;
-            return match workers::claims_again(self.store, run, now)? {
-                true => Ok(()),
-                false => Err(lost("The worker has handed the attempt back.")),
-            };
+        let is_granted = |task: &Task| {
+            task.last_run()
+                .is_some_and(|(last, _)| last >= claim.attempt)
+        };
+        if is_granted(task) {
+            return self.claims_again(task, claim, now);
         }
-        if !fence::is_abandoned(self.store, &fence, now)? {
+        let waited = now();
+        let task = tasks.get(&claim.task.task_id)?;
+        if is_granted(&task) {
+            return self.claims_again(&task, claim, now);
+        }
+        if !fence::is_abandoned(self.store, &fence, waited)? {
             return Err(unsettled());
         }
         // Nobody's attempt: like any whose worker is silent, it is lost, and the next is offered.
@@ -126,6 +151,15 @@ impl<'a, S: KeyValue> Execution<'a, S> {
         Err(lost(
             "The attempt was granted to somebody who never learned of it.",
         ))
+    }
+
+    /// Grants an attempt again to the worker that has it.
+    fn claims_again(&self, task: &Task, claim: &Claim, now: Clock<'_>) -> Result<(), ApiError> {
+        self.holds(task, claim)?;
+        match task.last_run() {
+            Some((_, run)) if workers::claims_again(self.store, run, now)? => Ok(()),
+            _ => Err(lost("The worker has handed the attempt back.")),
+        }
     }
 
     /// Keeps how far an attempt is, for its holder.
@@ -143,7 +177,7 @@ impl<'a, S: KeyValue> Execution<'a, S> {
     }
 
     /// Ends a task, once, for the holder of its last attempt; the same end again is no error.
-    pub fn finish(&self, finish: Finish, now: i64) -> Result<(), ApiError> {
+    pub fn finish(&self, finish: Finish, now: impl Fn() -> i64) -> Result<(), ApiError> {
         let tasks = Tasks::new(self.store, &finish.claim.task.table_id);
         let task = tasks.get(&finish.claim.task.task_id)?;
         if let Some(end) = &task.end {
@@ -154,7 +188,7 @@ impl<'a, S: KeyValue> Execution<'a, S> {
             };
         }
         self.holds(&task, &finish.claim)?;
-        match self.end(&tasks, &task, now, finish.outcome)? {
+        match self.end(&tasks, &task, &now, finish.outcome)? {
             Ending::Written => Ok(()),
             Ending::WrittenBefore => Err(lost("The task has ended.")),
             Ending::Underway => Err(unsettled()),
@@ -171,7 +205,14 @@ impl<'a, S: KeyValue> Execution<'a, S> {
     }
 
     /// Whether the turn of an attempt is over.
-    fn is_over(&self, tasks: &Tasks<'_, S>, holder: &Holder, now: i64) -> Result<bool, StoreError> {
+    fn is_over(
+        &self,
+        tasks: &Tasks<'_, S>,
+        holder: &Holder,
+        now: Clock<'_>,
+    ) -> Result<bool, StoreError> {
+        // Before what is looked at: whoever lives may write just afterwards.
+        let now = now();
         let task = match tasks.read(&holder.task_id) {
             Ok(Some(task)) => task,
             // Deleted, so ended; or another version's, which runs it no longer.
@@ -208,30 +249,35 @@ impl<'a, S: KeyValue> Execution<'a, S> {
         &self,
         tasks: &Tasks<'_, S>,
         task: &Task,
-        now: i64,
+        now: Clock<'_>,
         outcome: Outcome,
     ) -> Result<Ending, ApiError> {
         let key = tasks.key(&task.submitted.task_id);
         // Of those who find an owner dead one goes on, too: they may not agree on the end.
         for fence in keys::task_end_fences(&key) {
+            let asked = now();
             if fence::take(self.store, &fence)? {
+                if now() - asked > OWNER_MICROS {
+                    return Ok(Ending::Underway);
+                }
                 break;
             }
+            let waited = now();
             if get_json::<End>(self.store, &keys::task_end(&key))?.is_some() {
                 return Ok(Ending::WrittenBefore);
             }
-            if !fence::is_abandoned(self.store, &fence, now)? {
+            if !fence::is_abandoned(self.store, &fence, waited)? {
                 return Ok(Ending::Underway);
             }
         }
         let end = match outcome {
             Outcome::Completed(result) => End {
-                completed_at: now,
+                completed_at: now(),
                 result,
                 error: None,
             },
             Outcome::Failed(error) => End {
-                completed_at: now,
+                completed_at: now(),
                 result: Default::default(),
                 error: Some(error),
             },

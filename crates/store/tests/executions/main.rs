@@ -16,7 +16,7 @@
 //! task of a table at a time, claims repeated until answered and every 2 s while they wait, an end
 //! repeated for 10 minutes. Before each operation on the store the scheduler picks who makes it.
 //! Operations fail before or after they were done; the machine that makes a request dies between any
-//! two; a request is held up for up to 14 s. Workers die, or leave and hand back what they have in hand,
+//! two; a request is held up, by up to 12 s at a time. Workers die, or leave and hand back what they have in hand,
 //! which may arrive when they are back; they start again under their names or never, stand still or are cut off for up to a minute; calls and answers are late, lost, or made twice at
 //! a time. A submit's hand-over is late or lost, or its answer is, or the worker's queue is full.
 //!
@@ -42,9 +42,8 @@
 //! outboxes are drained; nobody has anything in hand; no place of the quota was won, and not more are
 //! lost than requests were cut short by the store.
 //!
-//! **What is not.** A request that lives for longer than 14 s on the application: half the time after
-//! which what a fence is for is given up, since a request looks at the clock once, at its start. Clocks
-//! that differ. A first attempt that opens its table only after its worker was taken for dead and the
+//! **What is not.** A stop of 20 s between a look at the clock and the write that it allows: after 30 s
+//! what a fence is for is given up. Clocks that differ. A first attempt that opens its table only after its worker was taken for dead and the
 //! next attempt committed: here every attempt finds an earlier one's commit. A worker that runs fewer
 //! tasks at a time than it has tables; more than one folder per table; more notes than a window holds.
 //! Places of the quota that requests lose which are cut short are counted, not won back.

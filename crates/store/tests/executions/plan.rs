@@ -3,10 +3,9 @@
 use crate::rng::Rng;
 use crate::world::{Odds, SECOND};
 
-/// How long a request lives on the application, from its look at the clock to its last operation.
-/// Twice as long must be less than the 30 s after which what a fence is for is given up: who waits
-/// starts that clock with the time at which its own request began.
-const REQUEST: i64 = 14 * SECOND;
+/// How long a request may take from its last look at the clock to the write that it allows. Whoever owns
+/// what a fence is for begins no write after 10 s, and is given up after 30 s.
+const BEFORE_WRITE: i64 = 19 * SECOND;
 
 /// What can happen to a worker at each of its calls, in parts of a thousand.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +88,7 @@ impl Plan {
                 fail: some(rng, &[0, 0, 5, 20]),
                 leaps: &[SECOND, 4 * SECOND, 12 * SECOND],
                 until: start + calm,
-                request: REQUEST,
+                write: BEFORE_WRITE,
             },
         }
     }

@@ -41,7 +41,7 @@ pub enum Answer {
 /// Makes a call, once.
 pub fn make(call: &Call, client: &Client<'_>) -> Result<Answer, ApiError> {
     let execution = Execution::new(client);
-    let now = client.now();
+    let now = || client.now();
     client.note(|| format!("{call:?}"));
     let answer = match call.clone() {
         Call::Heartbeat(message) => execution.heartbeat(&message, now).map(Answer::TakeUp),
@@ -56,7 +56,7 @@ pub fn make(call: &Call, client: &Client<'_>) -> Result<Answer, ApiError> {
                 worker_id: "w".to_owned(),
                 table_id,
             };
-            let done = Purges::new(client).done(&purged, now);
+            let done = Purges::new(client).done(&purged, now());
             done.map(|()| Answer::Done).map_err(ApiError::from)
         }
     };

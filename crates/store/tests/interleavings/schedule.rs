@@ -88,7 +88,7 @@ fn plan(rng: &mut Rng) -> Plan {
         fail: rng.of(&[0, 0, 10, 30]),
         leaps: &[12 * SECOND, 31 * SECOND],
         until: i64::MAX,
-        request: MOST_BEFORE_WRITE,
+        write: MOST_BEFORE_WRITE,
     };
     Plan {
         start,
@@ -212,7 +212,7 @@ fn purges(world: &World, end: &State, locations: &Locations, wrong: &mut Vec<Str
     let execution = Execution::new(&client);
     let mut waiting: Vec<Purge> = Purges::new(&client).waiting(client.now()).unwrap();
     for _ in 0..2 {
-        let beat = execution.heartbeat(&heartbeat, client.now());
+        let beat = execution.heartbeat(&heartbeat, || client.now());
         waiting.extend(beat.unwrap().purges);
     }
     let present: Vec<u8> = names()

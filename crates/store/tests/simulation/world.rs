@@ -53,9 +53,9 @@ pub struct Odds {
     pub leaps: &'static [i64],
     /// Nothing of all this happens from this time on, except that scripts stay.
     pub until: i64,
-    /// The longest that a big step makes a request, or the time from a look at the clock to the
-    /// write that it allows, in microseconds.
-    pub request: i64,
+    /// The longest that a big step makes the time from a look at the clock to the write that it
+    /// allows, in microseconds.
+    pub write: i64,
 }
 
 #[derive(Default)]
@@ -67,8 +67,6 @@ struct Script {
     read: Option<i64>,
     /// About to write, after a look at the clock at this time.
     writing: Option<i64>,
-    /// Since when it makes a request.
-    request: Option<i64>,
     /// Until when it sleeps.
     sleeps: i64,
 }
@@ -210,11 +208,8 @@ impl Shared {
         self.clock += 1 + self.rng.below(2000) as i64;
         if self.clock < self.odds.until && self.rng.per_mille(self.odds.leap) {
             let leap = self.rng.of(self.odds.leaps);
-            let mut open = self
-                .scripts
-                .iter()
-                .filter_map(|script| script.request.or(script.writing));
-            let in_time = |since: i64| self.clock + leap - since <= self.odds.request;
+            let mut open = self.scripts.iter().filter_map(|script| script.writing);
+            let in_time = |since: i64| self.clock + leap - since <= self.odds.write;
             if open.all(in_time) {
                 self.clock += leap;
             }

@@ -208,7 +208,7 @@ fn a_drop_that_left_no_note_is_found_when_a_worker_starts() {
         room: 1,
     };
     for (starting, expected) in [(false, 0), (true, 1), (true, 1), (false, 1)] {
-        let answer = Execution::new(&store).heartbeat(&heartbeat(starting), 0);
+        let answer = Execution::new(&store).heartbeat(&heartbeat(starting), || 0);
         assert_eq!(answer.unwrap().purges.len(), expected, "{starting}");
     }
 }

@@ -163,7 +163,7 @@ fn beat(store: &Failing, now: i64) -> Vec<Purge> {
         room: 10,
     };
     Execution::new(store)
-        .heartbeat(&heartbeat, now)
+        .heartbeat(&heartbeat, || now)
         .unwrap()
         .purges
 }

@@ -49,16 +49,16 @@ fn work_until_done(store: &Failing, id: &TaskId) -> TaskStatus {
             in_hand: Vec::new(),
             room: 10,
         };
-        let Ok(offered) = execution.heartbeat(&heartbeat, now) else {
+        let Ok(offered) = execution.heartbeat(&heartbeat, || now) else {
             continue;
         };
         for task in offered.tasks {
             if execution
-                .claim(&claim(&task.task_id, task.attempt), now)
+                .claim(&claim(&task.task_id, task.attempt), || now)
                 .is_ok()
             {
                 // One that is answered with a failure is not repeated here: the worker died too.
-                let _ = execution.finish(finish(&task.task_id, task.attempt), now);
+                let _ = execution.finish(finish(&task.task_id, task.attempt), || now);
             }
         }
     }
@@ -70,7 +70,7 @@ fn a_claim_that_was_cut_short() {
     for operations in 0..MOST {
         let store = Failing::default();
         let id = submit(&store, 10).unwrap();
-        let cut = |store: &Failing| Execution::new(store).claim(&claim(&id, 1), 0);
+        let cut = |store: &Failing| Execution::new(store).claim(&claim(&id, 1), || 0);
         let (outcome, whole) = store.cut(operations, cut);
         assert_eq!(outcome.is_ok(), whole);
         let status = work_until_done(&store, &id);
@@ -91,8 +91,8 @@ fn an_end_that_was_cut_short() {
     for operations in 0..MOST {
         let store = Failing::default();
         let id = submit(&store, 10).unwrap();
-        Execution::new(&store).claim(&claim(&id, 1), 0).unwrap();
-        let cut = |store: &Failing| Execution::new(store).finish(finish(&id, 1), 0);
+        Execution::new(&store).claim(&claim(&id, 1), || 0).unwrap();
+        let cut = |store: &Failing| Execution::new(store).finish(finish(&id, 1), || 0);
         let (outcome, whole) = store.cut(operations, cut);
         assert_eq!(outcome.is_ok(), whole);
         let status = work_until_done(&store, &id);
@@ -115,11 +115,11 @@ fn an_end_that_was_cut_short_and_is_repeated() {
         let store = Failing::default();
         let id = submit(&store, 10).unwrap();
         let execution = Execution::new(&store);
-        execution.claim(&claim(&id, 1), 0).unwrap();
-        let cut = |store: &Failing| Execution::new(store).finish(finish(&id, 1), 0);
+        execution.claim(&claim(&id, 1), || 0).unwrap();
+        let cut = |store: &Failing| Execution::new(store).finish(finish(&id, 1), || 0);
         let (_, whole) = store.cut(operations, cut);
         let taken = (1..600).any(|second| {
-            match execution.finish(finish(&id, 1), second * SECOND) {
+            match execution.finish(finish(&id, 1), || second * SECOND) {
                 Ok(()) => true,
                 // What a worker does not repeat is an answer that it has lost the task.
                 Err(error) => {
@@ -146,7 +146,7 @@ fn giving_up_that_was_cut_short() {
         let id = submit(&store, 10).unwrap();
         let execution = Execution::new(&store);
         for attempt in 1..=MAX_ATTEMPTS {
-            execution.claim(&claim(&id, attempt), 0).unwrap();
+            execution.claim(&claim(&id, attempt), || 0).unwrap();
         }
         let heartbeat = Heartbeat {
             worker_id: "w".to_owned(),
@@ -154,7 +154,7 @@ fn giving_up_that_was_cut_short() {
             in_hand: Vec::new(),
             room: 10,
         };
-        let cut = |store: &Failing| Execution::new(store).heartbeat(&heartbeat, 0);
+        let cut = |store: &Failing| Execution::new(store).heartbeat(&heartbeat, || 0);
         let (_, whole) = store.cut(operations, cut);
         let status = work_until_done(&store, &id);
         assert_eq!(status, TaskStatus::Failed, "after {operations} operations");
@@ -178,8 +178,8 @@ fn a_deletion_that_was_cut_short() {
         ];
         for id in &ids {
             let execution = Execution::new(&store);
-            execution.claim(&claim(id, 1), 0).unwrap();
-            execution.finish(finish(id, 1), 0).unwrap();
+            execution.claim(&claim(id, 1), || 0).unwrap();
+            execution.finish(finish(id, 1), || 0).unwrap();
         }
         let cut = |store: &Failing| Tasks::new(store, TABLE).delete(&ids[0]);
         let (_, whole) = store.cut(operations, cut);

@@ -55,7 +55,7 @@ fn beat(
         room: 10,
     };
     Execution::new(store)
-        .heartbeat(&heartbeat, now)
+        .heartbeat(&heartbeat, || now)
         .unwrap()
         .tasks
 }
@@ -71,13 +71,13 @@ fn an_attempt_is_granted_once_and_ends_once() {
     let id = submit(&store, compact(), 10, 1).unwrap();
 
     assert_eq!(
-        name(execution.finish(completed(&id, "a", 1), 2)),
+        name(execution.finish(completed(&id, "a", 1), || 2)),
         ErrorName::ConcurrentModification
     );
-    execution.claim(&claim(&id, "a", 1), 2).unwrap();
-    execution.claim(&claim(&id, "a", 1), 3).unwrap();
+    execution.claim(&claim(&id, "a", 1), || 2).unwrap();
+    execution.claim(&claim(&id, "a", 1), || 3).unwrap();
     assert_eq!(
-        name(execution.claim(&claim(&id, "b", 1), 3)),
+        name(execution.claim(&claim(&id, "b", 1), || 3)),
         ErrorName::ConcurrentModification
     );
     assert_eq!(status(&store, &id), TaskStatus::Running);
@@ -96,18 +96,18 @@ fn an_attempt_is_granted_once_and_ends_once() {
     assert_eq!((progress.percent, progress.message.as_str()), (40, "half"));
 
     assert_eq!(
-        name(execution.finish(completed(&id, "b", 1), 4)),
+        name(execution.finish(completed(&id, "b", 1), || 4)),
         ErrorName::ConcurrentModification
     );
-    execution.finish(completed(&id, "a", 1), 4).unwrap();
+    execution.finish(completed(&id, "a", 1), || 4).unwrap();
     // The answer was lost: the same end again is no error, another is.
-    execution.finish(completed(&id, "a", 1), 5).unwrap();
+    execution.finish(completed(&id, "a", 1), || 5).unwrap();
     assert_eq!(
-        name(execution.finish(failed(&id, "a", 1), 5)),
+        name(execution.finish(failed(&id, "a", 1), || 5)),
         ErrorName::ConcurrentModification
     );
     assert_eq!(
-        name(execution.claim(&claim(&id, "a", 2), 5)),
+        name(execution.claim(&claim(&id, "a", 2), || 5)),
         ErrorName::ConcurrentModification
     );
 
@@ -123,10 +123,10 @@ fn a_failure_is_told() {
     let store = MemoryStore::default();
     let id = submit(&store, compact(), 10, 0).unwrap();
     Execution::new(&store)
-        .claim(&claim(&id, "a", 1), 1)
+        .claim(&claim(&id, "a", 1), || 1)
         .unwrap();
     Execution::new(&store)
-        .finish(failed(&id, "a", 1), 2)
+        .finish(failed(&id, "a", 1), || 2)
         .unwrap();
     let info = Tasks::new(&store, TABLE).get(&id).unwrap().info();
     assert_eq!(info.status, TaskStatus::Failed);
@@ -147,9 +147,9 @@ fn a_note_is_offered_until_the_task_ends() {
     // The answer was lost: it is offered again.
     assert_eq!(beat(&store, "a", false, &[], 0), [task.dispatch(1)]);
     assert!(beat(&store, "a", false, &[&id], 0).is_empty());
-    execution.claim(&claim(&id, "a", 1), 0).unwrap();
+    execution.claim(&claim(&id, "a", 1), || 0).unwrap();
     assert!(beat(&store, "a", false, &[&id], 0).is_empty());
-    execution.finish(completed(&id, "a", 1), 0).unwrap();
+    execution.finish(completed(&id, "a", 1), || 0).unwrap();
     assert!(beat(&store, "a", false, &[], 0).is_empty());
     // Drained: the next note does not stand behind it.
     let before = store.operations();
@@ -166,10 +166,10 @@ fn what_a_restarted_worker_was_running_is_tried_again_three_times() {
         let offered = beat(&store, "a", true, &[], 0);
         assert_eq!(offered.len(), 1, "attempt {attempt}");
         assert_eq!(offered[0].attempt, attempt);
-        execution.claim(&claim(&id, "a", attempt), 0).unwrap();
+        execution.claim(&claim(&id, "a", attempt), || 0).unwrap();
         // The attempt before has lost the task.
         if attempt > 1 {
-            let late = execution.finish(completed(&id, "a", attempt - 1), 0);
+            let late = execution.finish(completed(&id, "a", attempt - 1), || 0);
             assert_eq!(name(late), ErrorName::ConcurrentModification);
         }
     }
@@ -189,7 +189,7 @@ fn what_a_worker_left_that_never_comes_back_is_found_in_the_end() {
     beat(&store, "b", true, &[], 0);
     let id = submit(&store, compact(), 10, 0).unwrap();
     Execution::new(&store)
-        .claim(&claim(&id, "a", 1), SECOND)
+        .claim(&claim(&id, "a", 1), || SECOND)
         .unwrap();
     for (second, attempts) in [(60, 0), (600, 0), (601, 1)] {
         let offered = beat(&store, "b", false, &[], second * SECOND);
@@ -204,7 +204,7 @@ fn a_worker_that_claimed_a_moment_ago_is_not_silent() {
     let id = submit(&store, compact(), 10, 0).unwrap();
     beat(&store, "a", true, &[], 0);
     Execution::new(&store)
-        .claim(&claim(&id, "a", 1), 100 * SECOND)
+        .claim(&claim(&id, "a", 1), || 100 * SECOND)
         .unwrap();
     for (second, attempts) in [(101, 0), (130, 0), (131, 1)] {
         let offered = beat(&store, "b", true, &[], second * SECOND);
@@ -218,17 +218,17 @@ fn an_end_is_written_once_though_its_owner_died() {
     let store = MemoryStore::default();
     let id = submit(&store, compact(), 10, 0).unwrap();
     let execution = Execution::new(&store);
-    execution.claim(&claim(&id, "a", 1), 0).unwrap();
+    execution.claim(&claim(&id, "a", 1), || 0).unwrap();
     let ending = format!("task/{TABLE}/lance_compact/1/ending");
     store.increment(&ending, 1).unwrap();
-    let unsettled = execution.finish(completed(&id, "a", 1), SECOND);
+    let unsettled = execution.finish(completed(&id, "a", 1), || SECOND);
     assert_eq!(name(unsettled), ErrorName::ServiceUnavailable);
     // Somebody else who found it so at the same time.
     store.increment(&format!("{ending}/2"), 1).unwrap();
-    let unsettled = execution.finish(completed(&id, "a", 1), 32 * SECOND);
+    let unsettled = execution.finish(completed(&id, "a", 1), || 32 * SECOND);
     assert_eq!(name(unsettled), ErrorName::ServiceUnavailable);
     execution
-        .finish(completed(&id, "a", 1), 63 * SECOND)
+        .finish(completed(&id, "a", 1), || 63 * SECOND)
         .unwrap();
     assert_eq!(status(&store, &id), TaskStatus::Completed);
 }
@@ -239,20 +239,22 @@ fn another_worker_takes_over_after_the_lease() {
     let execution = Execution::new(&store);
     let id = submit(&store, compact(), 10, 0).unwrap();
     beat(&store, "a", true, &[], 0);
-    execution.claim(&claim(&id, "a", 1), 0).unwrap();
+    execution.claim(&claim(&id, "a", 1), || 0).unwrap();
     assert!(beat(&store, "b", true, &[], 30 * SECOND).is_empty());
     let offered = beat(&store, "b", false, &[], 31 * SECOND);
     assert_eq!(
         offered.iter().map(|task| task.attempt).collect::<Vec<_>>(),
         [2]
     );
-    execution.claim(&claim(&id, "b", 2), 31 * SECOND).unwrap();
+    execution
+        .claim(&claim(&id, "b", 2), || 31 * SECOND)
+        .unwrap();
     assert_eq!(
-        name(execution.finish(completed(&id, "a", 1), 32 * SECOND)),
+        name(execution.finish(completed(&id, "a", 1), || 32 * SECOND)),
         ErrorName::ConcurrentModification
     );
     execution
-        .finish(completed(&id, "b", 2), 33 * SECOND)
+        .finish(completed(&id, "b", 2), || 33 * SECOND)
         .unwrap();
     assert_eq!(status(&store, &id), TaskStatus::Completed);
 }
@@ -303,7 +305,7 @@ fn tasks_of_a_dropped_table_fail_when_they_would_start() {
     let id = submit(&store, compact(), 10, 0).unwrap();
     catalog.drop_table(&name_pair, TABLE, true, || 0).unwrap();
 
-    let refused = Execution::new(&store).claim(&claim(&id, "a", 1), 0);
+    let refused = Execution::new(&store).claim(&claim(&id, "a", 1), || 0);
     assert_eq!(name(refused), ErrorName::ConcurrentModification);
     let info = Tasks::new(&store, TABLE).get(&id).unwrap().info();
     assert_eq!(info.status, TaskStatus::Failed);

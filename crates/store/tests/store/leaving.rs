@@ -31,7 +31,7 @@ fn claim(id: &TaskId, worker: &str, attempt: u32) -> Claim {
 }
 
 fn begins(store: &impl KeyValue, id: &TaskId, worker: &str, attempt: u32, now: i64) -> bool {
-    let claimed = Execution::new(store).claim(&claim(id, worker, attempt), now);
+    let claimed = Execution::new(store).claim(&claim(id, worker, attempt), || now);
     !claimed.unwrap().wait
 }
 
@@ -60,7 +60,7 @@ fn offered(store: &impl KeyValue, worker: &str, starting: bool, now: i64) -> Vec
         in_hand: Vec::new(),
         room: 10,
     };
-    let answer = Execution::new(store).heartbeat(&heartbeat, now).unwrap();
+    let answer = Execution::new(store).heartbeat(&heartbeat, || now).unwrap();
     let tasks = answer.tasks.into_iter();
     tasks.map(|task| (task.task_id, task.attempt)).collect()
 }
@@ -89,7 +89,7 @@ fn what_is_handed_back_is_anybody_s_at_once() {
         claim: claim(first, "a", 1),
         outcome: Outcome::Completed(Default::default()),
     };
-    let refused = Execution::new(store).finish(late, 2 * SECOND);
+    let refused = Execution::new(store).finish(late, || 2 * SECOND);
     assert_eq!(name(refused), ErrorName::ConcurrentModification);
 }
 
@@ -103,7 +103,7 @@ fn a_worker_that_left_comes_back() {
     let message = [(&id, Some(1))];
     leaves(&store, "a", &message);
     // A claim that was made twice arrives now.
-    let again = Execution::new(&store).claim(&claim(&id, "a", 1), SECOND);
+    let again = Execution::new(&store).claim(&claim(&id, "a", 1), || SECOND);
     assert_eq!(name(again), ErrorName::ConcurrentModification);
 
     assert_eq!(

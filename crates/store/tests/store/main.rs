@@ -7,6 +7,7 @@ mod crashes;
 mod execution;
 mod failing;
 mod leaving;
+mod slow;
 mod support;
 mod tasks;
 mod turns;

@@ -23,12 +23,12 @@ fn complete(store: &MemoryStore, id: &TaskId) {
         },
         attempt: 1,
     };
-    Execution::new(store).claim(&claim, 5).unwrap();
+    Execution::new(store).claim(&claim, || 5).unwrap();
     let finish = Finish {
         claim,
         outcome: Outcome::Completed(Default::default()),
     };
-    Execution::new(store).finish(finish, 6).unwrap();
+    Execution::new(store).finish(finish, || 6).unwrap();
 }
 
 fn page(store: &MemoryStore, max_results: usize, below: Option<u64>) -> (Vec<TaskId>, Option<u64>) {

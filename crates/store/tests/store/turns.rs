@@ -28,7 +28,7 @@ fn claim(id: &TaskId, worker: &str, attempt: u32) -> Claim {
 
 /// Whether a worker may begin an attempt now.
 fn begins(store: &impl KeyValue, id: &TaskId, worker: &str, attempt: u32, now: i64) -> bool {
-    let claimed = Execution::new(store).claim(&claim(id, worker, attempt), now);
+    let claimed = Execution::new(store).claim(&claim(id, worker, attempt), || now);
     !claimed.unwrap().wait
 }
 
@@ -37,7 +37,7 @@ fn end(store: &MemoryStore, id: &TaskId, worker: &str, attempt: u32, now: i64) {
         claim: claim(id, worker, attempt),
         outcome: Outcome::Completed(Default::default()),
     };
-    Execution::new(store).finish(finish, now).unwrap();
+    Execution::new(store).finish(finish, || now).unwrap();
 }
 
 fn beat(store: &impl KeyValue, worker: &str, now: i64) {
@@ -47,7 +47,7 @@ fn beat(store: &impl KeyValue, worker: &str, now: i64) {
         in_hand: Vec::new(),
         room: 0,
     };
-    Execution::new(store).heartbeat(&heartbeat, now).unwrap();
+    Execution::new(store).heartbeat(&heartbeat, || now).unwrap();
 }
 
 /// Tasks of one table, of two types, submitted one after the other.
@@ -69,7 +69,7 @@ fn tasks_of_a_table_run_one_after_the_other() {
         assert!(!begins(&store, id, worker, 1, 2 * SECOND));
     }
     // Another worker that wants the same attempt is told that it is lost, and does not wait.
-    let lost = Execution::new(&store).claim(&claim(&ids[0], "b", 1), 2 * SECOND);
+    let lost = Execution::new(&store).claim(&claim(&ids[0], "b", 1), || 2 * SECOND);
     assert_eq!(name(lost), ErrorName::ConcurrentModification);
 
     end(&store, &ids[0], "a", 1, 3 * SECOND);
@@ -91,7 +91,7 @@ fn tables_do_not_wait_for_each_other() {
     assert!(begins(&store, &here, "a", 1, 0));
     let mut claim = claim(&there.submitted.task_id, "b", 1);
     claim.task.table_id = OTHER.to_owned();
-    assert!(!Execution::new(&store).claim(&claim, 0).unwrap().wait);
+    assert!(!Execution::new(&store).claim(&claim, || 0).unwrap().wait);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_repeated_claim_takes_its_turn_anew() {
         let before = turn();
         // To the write of the turn and no further.
         let (cut_short, _) = store.cut(6, |store| {
-            Execution::new(store).claim(&claim(&first, "a", 1), at)
+            Execution::new(store).claim(&claim(&first, "a", 1), || at)
         });
         assert!(cut_short.is_err());
         assert_ne!(turn(), before, "{at}");
@@ -204,7 +204,7 @@ fn a_claim_that_was_cut_short() {
             .submit(&table(TABLE), cleanup(), "R", [7; 10], 10, 1)
             .unwrap();
         let (_, whole) = store.cut(operations, |store| {
-            Execution::new(store).claim(&claim(&first.submitted.task_id, "a", 1), 0)
+            Execution::new(store).claim(&claim(&first.submitted.task_id, "a", 1), || 0)
         });
         let mut began = false;
         for minute in 1..4 {

@@ -55,15 +55,13 @@ impl Client<'_> {
 
     /// Makes a request on a machine of its own: if that dies, the script goes on after it.
     pub fn request<T>(&self, make: impl FnOnce(&Self) -> T) -> T {
-        let open = |since: Option<i64>| {
-            let mut shared = self.world.shared();
-            if let Some(script) = shared.scripts.get_mut(self.me) {
-                (script.dead, script.request) = (false, since);
-            }
-        };
-        open(Some(self.now()));
+        if let Some(script) = self.world.shared().scripts.get_mut(self.me) {
+            script.dead = false;
+        }
         let answer = make(self);
-        open(None);
+        if let Some(script) = self.world.shared().scripts.get_mut(self.me) {
+            script.dead = false;
+        }
         answer
     }
 

@@ -1,0 +1,150 @@
+//! A slow store: what is decided is decided by the time at which it is, not by that of the request.
+
+use std::cell::Cell;
+
+use lance_maintenance_api::ErrorName;
+use lance_maintenance_api::task::TaskId;
+use lance_maintenance_dispatch::{Claim, Finish, Outcome, TaskAddress};
+use lance_maintenance_store::execution::Execution;
+use lance_maintenance_store::memory::MemoryStore;
+use lance_maintenance_store::tasks::Tasks;
+use lance_maintenance_store::{KeyValue, StoreError};
+
+use crate::support::{TABLE, cleanup, compact, name, table};
+
+const SECOND: i64 = 1_000_000;
+
+/// A store of which every operation takes so long.
+#[derive(Default)]
+struct Slow {
+    store: MemoryStore,
+    clock: Cell<i64>,
+    takes: Cell<i64>,
+}
+
+impl Slow {
+    fn pass(&self) -> &MemoryStore {
+        self.clock.set(self.clock.get() + self.takes.get());
+        &self.store
+    }
+
+    fn submit(&self, params: lance_maintenance_api::params::TaskParams) -> TaskId {
+        let tasks = Tasks::new(&self.store, TABLE);
+        let task = tasks.submit(&table(TABLE), params, "R", [7; 10], 10, self.clock.get());
+        task.unwrap().submitted.task_id
+    }
+}
+
+impl KeyValue for Slow {
+    fn get(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.pass().get(key)
+    }
+
+    fn set(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
+        self.pass().set(key, value)
+    }
+
+    fn increment(&self, key: &str, delta: i64) -> Result<i64, StoreError> {
+        self.pass().increment(key, delta)
+    }
+
+    fn get_many(&self, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+        self.pass().get_many(keys)
+    }
+
+    fn delete_many(&self, keys: &[String]) -> Result<(), StoreError> {
+        self.pass().delete_many(keys)
+    }
+
+    fn keys(&self) -> Result<Vec<String>, StoreError> {
+        self.pass().keys()
+    }
+}
+
+fn claim(id: &TaskId, worker: &str) -> Claim {
+    Claim {
+        worker_id: worker.to_owned(),
+        task: TaskAddress {
+            table_id: TABLE.to_owned(),
+            task_id: id.clone(),
+        },
+        attempt: 1,
+    }
+}
+
+#[test]
+fn what_happened_is_noted_with_the_time_at_which_it_did() {
+    let store = Slow::default();
+    let execution = Execution::new(&store);
+    let now = || store.clock.get();
+    let id = store.submit(compact());
+    store.takes.set(SECOND);
+    execution.claim(&claim(&id, "a"), now).unwrap();
+    // The grant and a last look at the end come after it was written.
+    let granted = store.clock.get() - 2 * SECOND;
+    let finish = Finish {
+        claim: claim(&id, "a"),
+        outcome: Outcome::Completed(Default::default()),
+    };
+    execution.finish(finish, now).unwrap();
+    let ended = store.clock.get() - SECOND;
+    let task = Tasks::new(&store, TABLE).get(&id).unwrap();
+    assert_eq!(task.runs[0].as_ref().unwrap().started_at, granted);
+    assert_eq!(task.end.unwrap().completed_at, ended);
+}
+
+/// Whoever is late with what it owns leaves it to others, who may have given it up.
+#[test]
+fn who_is_too_slow_is_told_to_try_again() {
+    let store = Slow::default();
+    let execution = Execution::new(&store);
+    let now = || store.clock.get();
+    let id = store.submit(compact());
+    store.takes.set(11 * SECOND);
+    let late = execution.claim(&claim(&id, "a"), now).unwrap();
+    assert!(late.wait, "it has not got the turn");
+    store.takes.set(0);
+    store.clock.set(store.clock.get() + 31 * SECOND);
+    // Whoever asks first finds the turn's change abandoned, and whoever asks next may make another.
+    for (pause, expected) in [(0, true), (31, false)] {
+        store.clock.set(store.clock.get() + pause * SECOND);
+        let claimed = execution.claim(&claim(&id, "a"), now).unwrap();
+        assert_eq!(claimed.wait, expected, "{pause}");
+    }
+    store.takes.set(11 * SECOND);
+    let finish = || Finish {
+        claim: claim(&id, "a"),
+        outcome: Outcome::Completed(Default::default()),
+    };
+    assert_eq!(
+        name(execution.finish(finish(), now)),
+        ErrorName::ServiceUnavailable
+    );
+    store.takes.set(0);
+    for (pause, expected) in [(0, false), (31, true)] {
+        store.clock.set(store.clock.get() + pause * SECOND);
+        let ended = execution.finish(finish(), now);
+        assert_eq!(ended.is_ok(), expected, "{pause}");
+    }
+}
+
+/// A turn counts from when it was given, however long ago it was asked for.
+#[test]
+fn a_turn_is_not_over_before_its_time() {
+    let store = Slow::default();
+    let execution = Execution::new(&store);
+    let now = || store.clock.get();
+    let (first, second) = (store.submit(compact()), store.submit(cleanup()));
+    store.takes.set(4 * SECOND);
+    let arrived = store.clock.get();
+    execution.claim(&claim(&first, "a"), now).unwrap();
+    let granted = store.clock.get();
+    assert!(granted - arrived > 20 * SECOND);
+    store.takes.set(0);
+    for (second_after, waits) in [(20, true), (30, false)] {
+        // Nobody hears of the first worker.
+        let at = granted + second_after * SECOND;
+        let claimed = execution.claim(&claim(&second, "b"), || at).unwrap();
+        assert_eq!(claimed.wait, waits, "{second_after}");
+    }
+}
