@@ -23,7 +23,7 @@ pub async fn submit(context: &RequestContext, params: TaskParams) -> Result<Repl
         &context.request_id,
         host::random(),
         quota,
-        host::now_micros(),
+        host::now_micros,
     )?;
     let dispatch = task.dispatch(1);
     if let Err(why) = hand_over(&dispatch).await {

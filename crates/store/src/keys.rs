@@ -27,7 +27,8 @@
 //! | `worker/{id}` | when the worker was last heard of |
 //! | `worker/{id}/left` | the start of the last attempt that it handed back when it left |
 //! | `worker/{id}/again` | when it last claimed what it had been granted before |
-//! | `looked` | when all keys were last looked through for what nobody is at |
+//! | `look` | when all keys were last looked through for what nobody is at, and what was missing |
+//! | `look/{time}` | fence of the settling of what that look found missing |
 //!
 //! Names are those of namespaces, tables, locations and access keys. They are hashed, since two of 255
 //! characters do not fit the 255 bytes that Spin's stores allow a key.
@@ -112,6 +113,33 @@ pub(crate) fn task_log(table_id: &str, task_type: TaskType) -> String {
     format!("tasks/{table_id}/{task_type}")
 }
 
+/// What a log of tasks and its tasks have in common, `{table}/{type}`, if this is the key of one.
+pub(crate) fn task_log_path(key: &str) -> Option<&str> {
+    let path = key.strip_prefix("tasks/")?;
+    (path.split('/').count() == 2).then_some(path)
+}
+
+/// The log with this path.
+pub(crate) fn task_log_at(path: &str) -> String {
+    format!("tasks/{path}")
+}
+
+/// The task in a slot of the log with this path.
+pub(crate) fn task_at(path: &str, slot: u64) -> String {
+    format!("task/{path}/{slot}")
+}
+
+/// The path of the log of a task, and the task, if this is the key of one as it was submitted.
+pub(crate) fn task_path(key: &str) -> Option<(&str, &str)> {
+    let (path, _) = key.strip_prefix("task/")?.rsplit_once('/')?;
+    is_task(key).then_some((path, key))
+}
+
+/// The same of the fence that a task's place is freed behind.
+pub(crate) fn freed_task(key: &str) -> Option<(&str, &str)> {
+    task_path(key.strip_suffix("/freeing")?)
+}
+
 pub(crate) fn task_log_freed(log: &str) -> String {
     format!("{log}/freed")
 }
@@ -156,7 +184,11 @@ pub(crate) fn task_free_fence(task: &str) -> String {
 }
 
 /// When all keys were last looked through.
-pub(crate) const LOOKED: &str = "looked";
+pub(crate) const LOOK: &str = "look";
+
+pub(crate) fn look_fence(looked: i64) -> String {
+    format!("{LOOK}/{looked}")
+}
 
 pub(crate) const OUTBOX: &str = "outbox";
 pub(crate) const PURGES: &str = "purges";
@@ -199,6 +231,25 @@ mod tests {
         ] {
             assert!(!is_task(&other), "{other}");
         }
+    }
+
+    #[test]
+    fn tasks_are_known_to_their_logs() {
+        let log = task_log("T", TaskType::Compact);
+        let key = task("T", TaskType::Compact, 7);
+        let path = task_log_path(&log).unwrap();
+        assert_eq!(task_log_at(path), log);
+        assert_eq!(task_at(path, 7), key);
+        assert_eq!(task_path(&key), Some((path, key.as_str())));
+        let fence = task_free_fence(&key);
+        assert_eq!(freed_task(&fence), Some((path, key.as_str())));
+        for other in [task_log_freed(&log), task_log_full(&log), key.clone()] {
+            assert_eq!(task_log_path(&other), None);
+        }
+        for other in [task_end(&key), fence.clone(), log] {
+            assert_eq!(task_path(&other), None);
+        }
+        assert_eq!(freed_task(&key), None);
     }
 
     #[test]

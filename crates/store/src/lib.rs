@@ -23,6 +23,7 @@ pub mod log;
 pub mod memory;
 pub mod names;
 mod outbox;
+mod places;
 pub mod tasks;
 mod turn;
 mod workers;

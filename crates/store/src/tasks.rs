@@ -9,8 +9,10 @@ use lance_maintenance_dispatch::{Dispatch, MAX_ATTEMPTS, MOST_ATTEMPTS, TableRef
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::fence::Clock;
 use crate::key_value::{KeyValue, StoreError, from_json, get_json, set_json};
-use crate::{fence, keys, log};
+use crate::places::SUBMIT_MICROS;
+use crate::{keys, log, places};
 
 /// A task as it was submitted. Written once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -210,7 +212,8 @@ impl<'a, S: KeyValue> Tasks<'a, S> {
     }
 
     /// Stores a new task durably, unless the table has `quota` tasks of its type. However many
-    /// there are, it costs one read, one increment and one write. `now` is in microseconds.
+    /// there are, it costs one read, one increment and one write. `now` tells the time in microseconds.
+    /// What took too long is taken back, since its place may have been given up for lost.
     pub fn submit(
         &self,
         table: &TableRef,
@@ -218,29 +221,35 @@ impl<'a, S: KeyValue> Tasks<'a, S> {
         request_id: &str,
         random: [u8; 10],
         quota: u64,
-        now: i64,
+        now: impl Fn() -> i64,
     ) -> Result<Task, ApiError> {
+        let began = now();
         let task_type = params.task_type();
-        let log = keys::task_log(self.table_id, task_type);
-        let slot = match self.take_place(&log, quota)? {
+        let slot = match self.take_place(task_type, quota, &now)? {
             Some(slot) => slot,
             None => self
-                .take_place(&log, quota)?
+                .take_place(task_type, quota, &now)?
                 .ok_or_else(|| quota_exceeded(quota))?,
         };
         let submitted = SubmittedTask {
             task_id: TaskId::new(task_type, slot, random),
             params,
             table: table.clone(),
-            created_at: now,
+            created_at: began,
             request_id: request_id.to_owned(),
             status: None,
         };
-        set_json(
-            self.store,
-            &keys::task(self.table_id, task_type, slot),
-            &submitted,
-        )?;
+        let key = keys::task(self.table_id, task_type, slot);
+        set_json(self.store, &key, &submitted)?;
+        if now() - began > SUBMIT_MICROS {
+            self.store.delete_many(std::slice::from_ref(&key))?;
+            let log = keys::task_log(self.table_id, task_type);
+            places::free(self.store, &log, &key, &now)?;
+            return Err(ApiError::new(
+                ErrorName::ServiceUnavailable,
+                "Storing the task took too long, and it was not submitted; try again.",
+            ));
+        }
         Ok(Task {
             submitted,
             runs: Vec::new(),
@@ -252,9 +261,15 @@ impl<'a, S: KeyValue> Tasks<'a, S> {
     ///
     /// Which slots were freed is looked at before a slot is taken. After it, slots may be among them
     /// that were taken later and refused, and two would count the same place as theirs.
-    fn take_place(&self, log: &str, quota: u64) -> Result<Option<u64>, ApiError> {
-        let full = keys::task_log_full(log);
-        let freed_log = keys::task_log_freed(log);
+    fn take_place(
+        &self,
+        task_type: TaskType,
+        quota: u64,
+        now: Clock<'_>,
+    ) -> Result<Option<u64>, ApiError> {
+        let log = keys::task_log(self.table_id, task_type);
+        let full = keys::task_log_full(&log);
+        let freed_log = keys::task_log_freed(&log);
         let is_met = |used: u64, freed: u64| used.saturating_sub(freed) >= quota;
         let mut freed = None;
         // Once the quota was met, look before taking a slot: refusals must not use slots up.
@@ -265,13 +280,14 @@ impl<'a, S: KeyValue> Tasks<'a, S> {
             }
             freed = Some(before);
         }
-        let slot = log::take_slot(self.store, log)?;
+        let slot = log::take_slot(self.store, &log)?;
         if slot <= quota || freed.is_some_and(|freed| !is_met(slot - 1, freed)) {
             return Ok(Some(slot));
         }
         // The slot itself counts as used here, and as freed from the next line on.
         set_json(self.store, &full, &slot)?;
-        self.store.increment(&freed_log, 1)?;
+        let key = keys::task(self.table_id, task_type, slot);
+        places::free(self.store, &log, &key, now)?;
         match freed {
             Some(_) => Err(quota_exceeded(quota)),
             None => Ok(None),
@@ -322,8 +338,9 @@ impl<'a, S: KeyValue> Tasks<'a, S> {
         })
     }
 
-    /// Removes the records of a task that has ended, and frees its place in the quota.
-    pub fn delete(&self, id: &TaskId) -> Result<(), ApiError> {
+    /// Removes the records of a task that has ended, and frees its place in the quota. `now` tells the
+    /// time in microseconds.
+    pub fn delete(&self, id: &TaskId, now: impl Fn() -> i64) -> Result<(), ApiError> {
         let task = self.get(id)?;
         let status = task.status();
         if !status.is_terminal() {
@@ -336,13 +353,9 @@ impl<'a, S: KeyValue> Tasks<'a, S> {
             ));
         }
         let key = self.key(id);
-        let owner = fence::take(self.store, &keys::task_free_fence(&key))?;
-        if owner {
-            // Freed before the records go: cut short in between, the deletion is repeated, and a
-            // place that was not freed would be lost for good.
-            let log = keys::task_log(self.table_id, id.task_type());
-            self.store.increment(&keys::task_log_freed(&log), 1)?;
-        }
+        let log = keys::task_log(self.table_id, id.task_type());
+        // Before the records go: cut short in between, the deletion is repeated.
+        let owner = places::free(self.store, &log, &key, &now)?;
         let mut records = Task::keys(self.table_id, id.task_type(), id.slot());
         records.push(keys::task_progress(&key));
         let attempts = task.runs.len() as u32;

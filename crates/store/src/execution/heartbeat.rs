@@ -5,12 +5,14 @@ use lance_maintenance_api::{ApiError, ErrorName, TaskError};
 use lance_maintenance_dispatch::{
     Dispatch, Heartbeat, MAX_ATTEMPTS, MOST_ATTEMPTS, Outcome, TakeUp, TaskAddress,
 };
+use serde::{Deserialize, Serialize};
 
 use super::{Ending, Execution};
 use crate::catalog::Purges;
 use crate::fence::{ABANDONED_MICROS, Clock};
 use crate::key_value::{KeyValue, StoreError, get_json, set_json};
 use crate::outbox::Outbox;
+use crate::places::Missing;
 use crate::tasks::{Run, SubmittedTask, Task, Tasks};
 use crate::{keys, workers};
 
@@ -18,6 +20,16 @@ use crate::{keys, workers};
 /// handed to a worker directly has no note: if that worker never comes back, nobody else would learn
 /// of it.
 const LOOK_MICROS: i64 = 600_000_000;
+
+/// A look through all keys.
+#[derive(Serialize, Deserialize)]
+struct Look {
+    /// When it was, in microseconds.
+    at: i64,
+    /// What it found missing and was not settled yet.
+    #[serde(default)]
+    missing: Missing,
+}
 
 impl<S: KeyValue> Execution<'_, S> {
     /// Notes that a worker lives, and lists what it should take up.
@@ -30,12 +42,19 @@ impl<S: KeyValue> Execution<'_, S> {
         workers::heard(self.store, &heartbeat.worker_id, arrived)?;
         let outbox = Outbox::tasks(self.store);
         let purges = Purges::new(self.store);
-        if heartbeat.starting || self.is_look_due(arrived)? {
+        let look = self.last_look(arrived)?;
+        if heartbeat.starting || arrived - look.at > LOOK_MICROS {
             // Before the look, which may take long: the next heartbeat must not begin another.
-            set_json(self.store, keys::LOOKED, &arrived)?;
+            self.looked(arrived, Missing::default())?;
             let keys = self.store.keys()?;
             self.reconcile(&outbox, &keys)?;
             purges.reconcile(&keys)?;
+            let missing = Missing::find(self.store, &keys)?;
+            if !missing.is_empty() {
+                self.looked(now(), missing)?;
+            }
+        } else if look.missing.settle(self.store, look.at, arrived, &now)? {
+            self.looked(look.at, Missing::default())?;
         }
         let mut tasks = Vec::new();
         outbox.drain(now(), |address| {
@@ -81,16 +100,19 @@ impl<S: KeyValue> Execution<'_, S> {
         Outbox::tasks(self.store).note(&dispatch.address())
     }
 
-    /// Whether it is long ago that all keys were looked through.
-    fn is_look_due(&self, now: i64) -> Result<bool, StoreError> {
-        match get_json::<i64>(self.store, keys::LOOKED)? {
-            Some(looked) => Ok(now - looked > LOOK_MICROS),
-            // The time counts from now on.
-            None => {
-                set_json(self.store, keys::LOOKED, &now)?;
-                Ok(false)
-            }
+    /// The last look through all keys.
+    fn last_look(&self, now: i64) -> Result<Look, StoreError> {
+        if let Some(look) = get_json(self.store, keys::LOOK)? {
+            return Ok(look);
         }
+        // The time counts from now on.
+        self.looked(now, Missing::default())
+    }
+
+    fn looked(&self, at: i64, missing: Missing) -> Result<Look, StoreError> {
+        let look = Look { at, missing };
+        set_json(self.store, keys::LOOK, &look)?;
+        Ok(look)
     }
 
     /// Looks through every key for tasks that have not ended, and notes them. The last resort

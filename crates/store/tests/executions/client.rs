@@ -80,13 +80,13 @@ impl Caller<'_> {
         let mut random = [0; 10];
         random[..2].copy_from_slice(&[self.me, number]);
         let answer = self.client.request(|client| -> Result<TaskId, ApiError> {
-            let now = client.now();
+            let now = || client.now();
             let tasks = Tasks::new(client, &id);
             let task = tasks.submit(&reference, params(kind), "R", random, plan.quota, now)?;
             let dispatch = task.dispatch(1);
             let task_id = dispatch.task_id.clone();
             let mut model = self.scene.model();
-            model.know(&task_id, table).created_at = Some(now);
+            model.know(&task_id, table).created_at = Some(task.submitted.created_at);
             drop(model);
             if !self.hand_over(client, &dispatch) {
                 Execution::new(client).note(&dispatch)?;
@@ -111,7 +111,6 @@ impl Caller<'_> {
             }
             Err(error) if error.name == ErrorName::TaskQuotaExceeded => {}
             Err(error) => {
-                model.cut_short += 1;
                 self.expect(
                     error.name == ErrorName::ServiceUnavailable,
                     &error,
@@ -242,7 +241,7 @@ impl Caller<'_> {
         self.scene.model().know(id, table).deletions += 1;
         let deleted = self
             .client
-            .request(|client| Tasks::new(client, &table_id(table)).delete(id));
+            .request(|client| Tasks::new(client, &table_id(table)).delete(id, || client.now()));
         self.client.note(|| format!("delete {id}: {deleted:?}"));
         let mut model = self.scene.model();
         match deleted {
@@ -251,7 +250,7 @@ impl Caller<'_> {
             Err(error) => match error.name {
                 // Not this time.
                 ErrorName::TaskStateConflict => model.know(id, table).deletions -= 1,
-                ErrorName::ServiceUnavailable => model.cut_short += 1,
+                ErrorName::ServiceUnavailable => {}
                 name => {
                     // Another deletion was faster, or is cut short.
                     let is_right =

@@ -67,8 +67,6 @@ pub struct Model {
     /// When the drop of a table was answered, and whether one was begun.
     pub dropped: [bool; 2],
     pub dropping: [bool; 2],
-    /// Requests that may have used a place of the quota up without a record.
-    pub cut_short: usize,
     pub clients_left: usize,
     pub over: bool,
     pub wrong: Vec<String>,

@@ -4,13 +4,14 @@ use lance_maintenance_api::ErrorName;
 use lance_maintenance_api::identifier::NamespaceName;
 use lance_maintenance_api::listing::ListTasksQuery;
 use lance_maintenance_api::task::{TaskStatus, TaskType};
-use lance_maintenance_dispatch::MAX_ATTEMPTS;
+use lance_maintenance_dispatch::{Heartbeat, MAX_ATTEMPTS};
 use lance_maintenance_store::KeyValue;
 use lance_maintenance_store::catalog::{Catalog, NamespaceRecord, Origin, TableRecord};
+use lance_maintenance_store::execution::Execution;
 use lance_maintenance_store::tasks::Tasks;
 
 use crate::client::{Caller, identifier};
-use crate::model::{Known, Model, table_id};
+use crate::model::{Model, table_id};
 use crate::plan::Plan;
 use crate::rng::Rng;
 use crate::scene::Scene;
@@ -59,7 +60,13 @@ pub fn run(seed: u64, plant: Plant, traced: bool) -> Result<(), Box<Fault>> {
 
     let client = world.alone();
     let mut model = scene.model();
-    look(&client, &mut model, &plan);
+    look(&client, &mut model);
+    settle(&world);
+    for table in 0..2 {
+        for task_type in TaskType::ALL {
+            quota(&client, &mut model, table, task_type);
+        }
+    }
     let mut wrong = std::mem::take(&mut model.wrong);
     wrong.extend(world.wrong());
     if wrong.is_empty() {
@@ -111,7 +118,7 @@ fn end_changes(key: &str, before: Option<&[u8]>, value: &[u8]) -> Option<String>
 }
 
 /// Looks at what is there in the end.
-fn look(client: &Client<'_>, model: &mut Model, plan: &Plan) {
+fn look(client: &Client<'_>, model: &mut Model) {
     let now = client.now();
     for known in model.tasks.clone() {
         let id = &known.id;
@@ -153,23 +160,26 @@ fn look(client: &Client<'_>, model: &mut Model, plan: &Plan) {
         }
         model.ended(info, known.table);
     }
-    let mut lost = 0;
-    for table in 0..2 {
-        for task_type in TaskType::ALL {
-            lost += quota(client, model, table, task_type);
-        }
-    }
-    let faultless = plan.odds.crash + plan.odds.fail == 0;
-    let cut_short = if faultless { 0 } else { model.cut_short };
-    if lost > cut_short as i64 {
-        model
-            .wrong
-            .push(format!("{lost} places lost, {cut_short} cut short"));
+}
+
+/// Lets places that were lost be found and freed.
+fn settle(world: &World) {
+    let client = world.alone();
+    for starting in [true, false, true, false] {
+        world.advance(100 * SECOND);
+        let heartbeat = Heartbeat {
+            worker_id: "w".to_owned(),
+            starting,
+            in_hand: Vec::new(),
+            room: 0,
+        };
+        let answer = Execution::new(&client).heartbeat(&heartbeat, || client.now());
+        assert!(answer.is_ok());
     }
 }
 
-/// How many places of the quota are lost; none may be won.
-fn quota(client: &Client<'_>, model: &mut Model, table: usize, task_type: TaskType) -> i64 {
+/// No place of the quota is lost, and none is won.
+fn quota(client: &Client<'_>, model: &mut Model, table: usize, task_type: TaskType) {
     let id = table_id(table);
     let query = ListTasksQuery {
         task_type,
@@ -181,13 +191,14 @@ fn quota(client: &Client<'_>, model: &mut Model, table: usize, task_type: TaskTy
     let used = client.increment(&log, 0).unwrap();
     let freed = client.increment(&format!("{log}/freed"), 0).unwrap();
     // A record whose deletion was cut short has no place any more.
-    let half_gone = |known: &&Known| known.deletions > 0 && !known.deleted;
-    let of_log = |known: &&Known| known.table == table && known.id.task_type() == task_type;
-    let half = model.tasks.iter().filter(of_log).filter(half_gone).count() as i64;
-    let kept = listed.tasks.len() as i64;
-    if used - freed < kept - half {
+    let has_place = |slot: u64| {
+        let fence = format!("task/{id}/{task_type}/{slot}/freeing");
+        client.increment(&fence, 0).unwrap() == 0
+    };
+    let kept = listed.tasks.iter().map(|task| task.task_id.slot());
+    let kept = kept.filter(|slot| has_place(*slot)).count() as i64;
+    if used - freed != kept {
         let text = format!("{log}: {used} used, {freed} freed, {kept} kept");
         model.wrong.push(text);
     }
-    (used - freed - kept).max(0)
 }

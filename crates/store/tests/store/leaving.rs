@@ -165,7 +165,7 @@ fn attempts_that_were_handed_back_are_not_lost_ones() {
     let task = Tasks::new(&store, TABLE).get(&id).unwrap();
     assert_eq!(task.status(), TaskStatus::Failed);
     assert_eq!(task.runs.iter().flatten().count(), handed_back.len());
-    Tasks::new(&store, TABLE).delete(&id).unwrap();
+    Tasks::new(&store, TABLE).delete(&id, || 0).unwrap();
     let left = store.keys().unwrap();
     let of_task = left.iter().filter(|key| key.starts_with("task/"));
     assert_eq!(of_task.count(), 1, "its fence: {left:?}");
@@ -193,7 +193,7 @@ fn a_leave_that_was_cut_short() {
         let store = Failing::default();
         let tasks = Tasks::new(&store, TABLE);
         let submitted = [compact(), cleanup()].map(|params| {
-            let task = tasks.submit(&table(TABLE), params, "R", [7; 10], 10, 0);
+            let task = tasks.submit(&table(TABLE), params, "R", [7; 10], 10, || 0);
             task.unwrap().submitted.task_id
         });
         let [first, second] = &submitted;

@@ -30,7 +30,7 @@ impl Slow {
 
     fn submit(&self, params: lance_maintenance_api::params::TaskParams) -> TaskId {
         let tasks = Tasks::new(&self.store, TABLE);
-        let task = tasks.submit(&table(TABLE), params, "R", [7; 10], 10, self.clock.get());
+        let task = tasks.submit(&table(TABLE), params, "R", [7; 10], 10, || self.clock.get());
         task.unwrap().submitted.task_id
     }
 }
@@ -147,4 +147,23 @@ fn a_turn_is_not_over_before_its_time() {
         let claimed = execution.claim(&claim(&second, "b"), || at).unwrap();
         assert_eq!(claimed.wait, waits, "{second_after}");
     }
+}
+
+/// The place of a submit that took long may have been given up: it is not answered as if it had one.
+#[test]
+fn a_slow_submit_is_taken_back() {
+    let store = MemoryStore::default();
+    let tasks = Tasks::new(&store, TABLE);
+    let submit = |took: i64| {
+        // It looks at the clock when it begins, and when the task is stored.
+        let begun = Cell::new(false);
+        let now = || took * i64::from(begun.replace(true));
+        tasks.submit(&table(TABLE), compact(), "R", [7; 10], 1, now)
+    };
+    assert_eq!(name(submit(31 * SECOND)), ErrorName::ServiceUnavailable);
+    submit(30 * SECOND).unwrap();
+    assert_eq!(name(submit(0)), ErrorName::TaskQuotaExceeded);
+    let there = store.keys().unwrap();
+    let is_task = |key: &&String| key.starts_with("task/") && key.split('/').count() == 4;
+    assert_eq!(there.iter().filter(is_task).count(), 1);
 }

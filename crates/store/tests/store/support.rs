@@ -36,7 +36,7 @@ pub fn submit(
     now: i64,
 ) -> Result<TaskId, ApiError> {
     Tasks::new(store, TABLE)
-        .submit(&table(TABLE), params, "R", [7; 10], quota, now)
+        .submit(&table(TABLE), params, "R", [7; 10], quota, || now)
         .map(|task| task.submitted.task_id)
 }
 

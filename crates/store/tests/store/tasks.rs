@@ -103,7 +103,7 @@ fn the_quota_counts_each_type_and_is_freed_by_deletion_only() {
         name(submit(&store, compact(), 3, 9)),
         ErrorName::TaskQuotaExceeded
     );
-    tasks.delete(&ids[1]).unwrap();
+    tasks.delete(&ids[1], || 0).unwrap();
     submit(&store, compact(), 3, 9).unwrap();
     assert_eq!(
         name(submit(&store, compact(), 3, 9)),
@@ -130,11 +130,11 @@ fn delete_takes_ended_tasks_once() {
     let store = MemoryStore::default();
     let tasks = Tasks::new(&store, TABLE);
     let id = submit(&store, compact(), 10, 0).unwrap();
-    assert_eq!(name(tasks.delete(&id)), ErrorName::TaskStateConflict);
+    assert_eq!(name(tasks.delete(&id, || 0)), ErrorName::TaskStateConflict);
     complete(&store, &id);
     assert_eq!(tasks.get(&id).unwrap().status(), TaskStatus::Completed);
-    tasks.delete(&id).unwrap();
-    assert_eq!(name(tasks.delete(&id)), ErrorName::TaskNotFound);
+    tasks.delete(&id, || 0).unwrap();
+    assert_eq!(name(tasks.delete(&id, || 0)), ErrorName::TaskNotFound);
     assert_eq!(name(tasks.get(&id)), ErrorName::TaskNotFound);
     assert!(all_pages(&store, 10).is_empty());
 }
@@ -150,7 +150,7 @@ fn ids_that_do_not_say_what_the_record_says_name_no_task() {
         TaskId::new(TaskType::Compact, id.slot() + 1, [7; 10]),
     ] {
         assert_eq!(name(tasks.get(&other)), ErrorName::TaskNotFound);
-        assert_eq!(name(tasks.delete(&other)), ErrorName::TaskNotFound);
+        assert_eq!(name(tasks.delete(&other, || 0)), ErrorName::TaskNotFound);
     }
     assert_eq!(
         name(Tasks::new(&store, "another table").get(&id)),
@@ -165,7 +165,7 @@ fn a_page_that_meets_many_deleted_tasks_is_cut_short_and_leads_on() {
     for now in 0..10_000 {
         let id = submit(&store, compact(), u64::MAX, now).unwrap();
         complete(&store, &id);
-        Tasks::new(&store, TABLE).delete(&id).unwrap();
+        Tasks::new(&store, TABLE).delete(&id, || 0).unwrap();
     }
     let before = store.operations();
     let (first, next) = page(&store, 10, None);
@@ -207,7 +207,7 @@ proptest! {
                 Step::Delete(index) if !alive.is_empty() => {
                     let id = alive.remove(index % alive.len());
                     complete(&store, &id);
-                    Tasks::new(&store, TABLE).delete(&id).unwrap();
+                    Tasks::new(&store, TABLE).delete(&id, || 0).unwrap();
                     throughout.retain(|task| *task != id);
                 }
                 Step::Delete(_) => {}
@@ -282,7 +282,7 @@ fn a_refusal_makes_no_room() {
         other: Cell::new(true),
     };
     let tasks = Tasks::new(&overtaken, TABLE);
-    let refused = tasks.submit(&table(TABLE), compact(), "R", [9; 10], 1, 1);
+    let refused = tasks.submit(&table(TABLE), compact(), "R", [9; 10], 1, || 1);
     assert_eq!(name(refused), ErrorName::TaskQuotaExceeded);
     assert_eq!(all_pages(&overtaken.store, 10).len(), 1);
 }

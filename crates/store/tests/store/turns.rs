@@ -86,7 +86,7 @@ fn tables_do_not_wait_for_each_other() {
     let store = MemoryStore::default();
     let here = submit(&store, compact(), 10, 0).unwrap();
     let there = Tasks::new(&store, OTHER)
-        .submit(&table(OTHER), compact(), "R", [8; 10], 10, 0)
+        .submit(&table(OTHER), compact(), "R", [8; 10], 10, || 0)
         .unwrap();
     assert!(begins(&store, &here, "a", 1, 0));
     let mut claim = claim(&there.submitted.task_id, "b", 1);
@@ -153,7 +153,7 @@ fn a_repeated_claim_takes_its_turn_anew() {
     let store = Failing::default();
     let of_table = |params, at| {
         let tasks = Tasks::new(&store, TABLE);
-        let task = tasks.submit(&table(TABLE), params, "R", [7; 10], 10, at);
+        let task = tasks.submit(&table(TABLE), params, "R", [7; 10], 10, || at);
         task.unwrap().submitted.task_id
     };
     let (first, second) = (of_table(compact(), 0), of_table(cleanup(), 1));
@@ -198,10 +198,10 @@ fn a_claim_that_was_cut_short() {
     for operations in 0..40 {
         let store = Failing::default();
         let first = Tasks::new(&store, TABLE)
-            .submit(&table(TABLE), compact(), "R", [7; 10], 10, 0)
+            .submit(&table(TABLE), compact(), "R", [7; 10], 10, || 0)
             .unwrap();
         let second = Tasks::new(&store, TABLE)
-            .submit(&table(TABLE), cleanup(), "R", [7; 10], 10, 1)
+            .submit(&table(TABLE), cleanup(), "R", [7; 10], 10, || 1)
             .unwrap();
         let (_, whole) = store.cut(operations, |store| {
             Execution::new(store).claim(&claim(&first.submitted.task_id, "a", 1), || 0)
