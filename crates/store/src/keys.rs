@@ -22,8 +22,8 @@
 //! | `task/{...}/claim/{attempt}`, `.../ending`, `.../ending/{n}`, `.../freeing` | fences |
 //! | `{fence}/waiting` | since when somebody waits for what the fence's owner is to write |
 //! | `turn/{table}`, `turn/{table}/{generation}` | which task of the table may run; fences |
-//! | `outbox`, `outbox/{slot}`, `outbox/done` | tasks that wait for a worker |
-//! | `purges`, `purges/{slot}`, `purges/done` | dropped tables whose data waits for a worker |
+//! | `outbox`, `outbox/{slot}`, `outbox/done`, `outbox/next` | tasks that wait for a worker |
+//! | `purges`, `purges/{slot}`, `purges/done`, `purges/next` | dropped tables whose data waits for one |
 //! | `worker/{id}` | when the worker was last heard of |
 //! | `worker/{id}/left` | the start of the last attempt that it handed back when it left |
 //! | `worker/{id}/again` | when it last claimed what it had been granted before |
@@ -196,6 +196,11 @@ pub(crate) const PURGES: &str = "purges";
 /// Up to where an outbox is drained.
 pub(crate) fn outbox_done(outbox: &str) -> String {
     format!("{outbox}/done")
+}
+
+/// Where the next part of an outbox begins.
+pub(crate) fn outbox_next(outbox: &str) -> String {
+    format!("{outbox}/next")
 }
 
 pub(crate) fn worker(worker_id: &str) -> String {

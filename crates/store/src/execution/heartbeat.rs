@@ -1,5 +1,7 @@
 //! What waits for a worker, and what nobody is at any more.
 
+use std::collections::HashMap;
+
 use lance_maintenance_api::task::TaskStatus;
 use lance_maintenance_api::{ApiError, ErrorName, TaskError};
 use lance_maintenance_dispatch::{
@@ -14,6 +16,7 @@ use crate::key_value::{KeyValue, StoreError, get_json, set_json};
 use crate::outbox::Outbox;
 use crate::places::Missing;
 use crate::tasks::{Run, SubmittedTask, Task, Tasks};
+use crate::workers::Standing;
 use crate::{keys, workers};
 
 /// How often all keys are looked through, in microseconds, while no worker starts. A task that was
@@ -56,7 +59,9 @@ impl<S: KeyValue> Execution<'_, S> {
         } else if look.missing.settle(self.store, look.at, arrived, &now)? {
             self.looked(look.at, Missing::default())?;
         }
-        let mut tasks = Vec::new();
+        let mut tasks: Vec<Dispatch> = Vec::new();
+        // One read for each worker, and the time before it.
+        let mut known: HashMap<String, (i64, Standing)> = HashMap::new();
         outbox.drain(now(), |address| {
             let Some(task) = self.find(address)? else {
                 return Ok(false);
@@ -68,8 +73,14 @@ impl<S: KeyValue> Execution<'_, S> {
             let attempt = match (task.status(), task.last_run()) {
                 (TaskStatus::Submitted, _) => 1,
                 (TaskStatus::Running, Some((attempt, run))) => {
-                    let asked = now();
-                    let standing = workers::standing(self.store, &run.worker_id)?;
+                    let (asked, standing) = match known.get(&run.worker_id) {
+                        Some(found) => *found,
+                        None => {
+                            let found = (now(), workers::standing(self.store, &run.worker_id)?);
+                            known.insert(run.worker_id.clone(), found);
+                            found
+                        }
+                    };
                     let is_last = run.is_last(attempt, standing.has_left(run));
                     let is_over = standing.is_silent(run, asked)
                         || is_forgotten(heartbeat, run, is_last, arrived);

@@ -45,7 +45,7 @@
 //! **What is not.** A stop of 20 s between a look at the clock and the write that it allows: after 30 s
 //! what a fence is for is given up. Clocks that differ. A first attempt that opens its table only after its worker was taken for dead and the
 //! next attempt committed: here every attempt finds an earlier one's commit. A worker that runs fewer
-//! tasks at a time than it has tables; more than one folder per table; more notes than a window holds.
+//! tasks at a time than it has tables; more than one folder per table; more notes than one heartbeat looks at.
 //!
 //! `EXECUTIONS=100000 EXECUTIONS_FROM=20000` runs more schedules, from this seed on;
 //! `EXECUTIONS_SEED=7` runs one and shows its operations; `EXECUTIONS_FAULTS` says how many faults are

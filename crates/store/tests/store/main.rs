@@ -1,6 +1,7 @@
 //! The logic of the store, on a store in memory.
 
 mod access;
+mod backlog;
 mod catalog;
 mod catalog_crashes;
 mod crashes;
