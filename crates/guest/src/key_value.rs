@@ -117,13 +117,15 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
+    type Values = Result<Vec<Option<Vec<u8>>>, &'static str>;
+
     /// What a store that holds `b` = 2 and `d` = 4 answers, and how often it was asked.
     fn read(
         keys: &[&str],
         no_batches: &AtomicBool,
         batches: Result<Found, &'static str>,
         singles: bool,
-    ) -> (Result<Vec<Option<Vec<u8>>>, &'static str>, [u32; 2]) {
+    ) -> (Values, [u32; 2]) {
         let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
         let asked = Cell::new([0, 0]);
         let count = |at: usize| {
