@@ -3,10 +3,16 @@
 //! A name has a **head**: its generation, and what it stands for. Every change claims the fence of
 //! the next generation first, and only who owns it writes the head. An owner that is slower than
 //! `OWNER_MICROS` gives up, and a generation that is abandoned is passed over.
+//!
+//! **Old fences are removed**, by the owner of a change, up to the generation that it found in the head,
+//! if that was written [`SWEPT_MICROS`] ago or longer. Whoever takes such a fence anew is told to own it,
+//! but it read a head from before that generation was written. Its own time counts from before that, so
+//! it is late, and writes nothing.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::fence::ABANDONED_MICROS;
 use crate::key_value::{KeyValue, StoreError, from_json, get_json, set_json};
 use crate::{fence, keys};
 
@@ -15,10 +21,32 @@ pub(crate) const OWNER_MICROS: i64 = 10_000_000;
 /// How often the head is read again while somebody else's change is on its way.
 const REREADS: usize = 16;
 
+/// How old a head is at the least when fences up to its generation are removed, in microseconds: twice the
+/// time after which an owner is given up, for the writing of the head and for whoever read the one before.
+const SWEPT_MICROS: i64 = 2 * ABANDONED_MICROS;
+/// How many fences one change removes at most.
+const MOST_SWEPT: u64 = 128;
+
 #[derive(Serialize, Deserialize)]
 struct Head<T> {
     generation: u64,
     value: Option<T>,
+    /// When it was written, or just before, in microseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    at: Option<i64>,
+    /// The fences up to this generation's have been removed.
+    #[serde(default)]
+    swept: u64,
+}
+
+impl<T> Head<T> {
+    /// The last generation whose fence is removed by a change of this head.
+    fn sweeps(&self, now: i64) -> u64 {
+        match self.at {
+            Some(at) if now - at > SWEPT_MICROS => self.generation.min(self.swept + MOST_SWEPT),
+            _ => self.swept,
+        }
+    }
 }
 
 /// How a change of a name went.
@@ -112,9 +140,13 @@ pub(crate) fn change<S: KeyValue, T: Serialize + DeserializeOwned, V: Into<Verdi
 ) -> Result<Change<T>, StoreError> {
     let mut abandoned = 0;
     for _ in 0..REREADS {
+        // Before the head is read: an old one is not written over long after.
+        let started = now();
         let head = get_json::<Head<T>>(store, name)?.unwrap_or(Head {
             generation: 0,
             value: None,
+            at: None,
+            swept: 0,
         });
         match allowed(head.value.as_ref())?.into() {
             Verdict::Allowed => {}
@@ -122,7 +154,6 @@ pub(crate) fn change<S: KeyValue, T: Serialize + DeserializeOwned, V: Into<Verdi
             Verdict::Busy => return Ok(Change::Busy),
         }
         let generation = head.generation.max(abandoned) + 1;
-        let started = now();
         let fence = keys::name_fence(name, generation);
         if fence::take(store, &fence)? {
             let is_late = || now() - since.unwrap_or(started) > OWNER_MICROS;
@@ -130,10 +161,22 @@ pub(crate) fn change<S: KeyValue, T: Serialize + DeserializeOwned, V: Into<Verdi
                 return Ok(Change::Busy);
             }
             let value = make(store, head.value.as_ref())?;
+            let swept = head.sweeps(started);
+            if swept > head.swept {
+                let fences = (head.swept + 1..=swept).map(|old| keys::name_fence(name, old));
+                let keys = fences.flat_map(|fence| [keys::waiting(&fence), fence]);
+                store.delete_many(&keys.collect::<Vec<_>>())?;
+            }
             if is_late() {
                 return Ok(Change::Busy);
             }
-            set_json(store, name, &Head { generation, value })?;
+            let next = Head {
+                generation,
+                value,
+                at: Some(now()),
+                swept,
+            };
+            set_json(store, name, &next)?;
             return Ok(Change::Done(head.value));
         }
         // The time after the fence was found taken: what was before may be long before its owner came.
@@ -147,7 +190,6 @@ pub(crate) fn change<S: KeyValue, T: Serialize + DeserializeOwned, V: Into<Verdi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fence::ABANDONED_MICROS;
     use crate::memory::MemoryStore;
 
     fn create(store: &MemoryStore, value: u32, now: i64) -> Change<u32> {
@@ -221,6 +263,73 @@ mod tests {
             |_, _| Ok(Some(1)),
         );
         assert_eq!(seen.unwrap(), Change::Busy);
+    }
+
+    #[test]
+    fn old_fences_are_removed() {
+        let store = MemoryStore::default();
+        let mut now = 0;
+        let mut fences = |pause: i64| {
+            now += pause;
+            let held = read::<u32>(&store, "n").unwrap();
+            let changed = change(
+                &store,
+                "n",
+                || now,
+                None,
+                |_: Option<&u32>| Ok(true),
+                |_, _| Ok(Some(held.unwrap_or(0) + 1)),
+            );
+            assert_eq!(changed.unwrap(), Change::Done(held));
+            store.keys().unwrap().len() - 1
+        };
+        // While changes come fast, none; then all but the one of the change itself.
+        assert_eq!([0, 1, 1, SWEPT_MICROS].map(&mut fences), [1, 2, 3, 4]);
+        assert_eq!(fences(SWEPT_MICROS + 1), 1);
+        assert_eq!([1, SWEPT_MICROS + 1].map(&mut fences), [2, 1]);
+        // Many that gathered go little by little.
+        for _ in 0..2 * MOST_SWEPT {
+            fences(1);
+        }
+        let rest = [SWEPT_MICROS + 1; 3].map(&mut fences);
+        assert!(rest[0] > rest[1] && rest[1] > rest[2], "{rest:?}");
+        assert_eq!(rest[2], 1);
+    }
+
+    /// Whoever read the head before its fence was removed is told to own it, and is late.
+    #[test]
+    fn a_removed_fence_gives_nothing_away() {
+        let store = MemoryStore::default();
+        let clock = std::cell::Cell::new(0);
+        let bump = |store: &MemoryStore| {
+            let changed = change(
+                store,
+                "n",
+                || clock.get(),
+                None,
+                |_: Option<&u32>| Ok(true),
+                |_, held| Ok(Some(held.copied().unwrap_or(0) + 1)),
+            );
+            assert!(matches!(changed, Ok(Change::Done(_))));
+        };
+        let slow = change(
+            &store,
+            "n",
+            || clock.get(),
+            None,
+            |held: Option<&u32>| {
+                if held.is_none() && clock.get() == 0 {
+                    // It has read the head, and stops while others make changes.
+                    bump(&store);
+                    clock.set(SWEPT_MICROS + 1);
+                    bump(&store);
+                }
+                Ok(true)
+            },
+            |_, _| Ok(Some(100)),
+        );
+        assert_eq!(slow.unwrap(), Change::Busy);
+        assert_eq!(read::<u32>(&store, "n").unwrap(), Some(2));
     }
 
     #[test]
