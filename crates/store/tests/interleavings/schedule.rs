@@ -86,7 +86,7 @@ fn plan(rng: &mut Rng) -> Plan {
         leap: rng.of(&[0, 0, 5, 40, 120]),
         crash: rng.of(&[0, 0, 5, 20]),
         fail: rng.of(&[0, 0, 10, 30]),
-        leaps: &[12 * SECOND, 31 * SECOND],
+        leaps: &[12 * SECOND, 31 * SECOND, 70 * SECOND],
         until: i64::MAX,
         write: MOST_BEFORE_WRITE,
     };
