@@ -22,6 +22,17 @@
 //! touching the table; report at most a few times a second; finish what it claimed; send a
 //! heartbeat at least every [`HEARTBEAT_SECONDS`] and take up what the answer lists.
 //!
+//! **Attempts above 1 come first.** An attempt that was lost may have committed, so nothing else of its
+//! table is granted until the task has ended, and its next attempt must not stand behind what waits for
+//! it. A worker that is offered an attempt above 1
+//!
+//! - takes it even if it is full: a heartbeat offers up to [`BEYOND_ROOM`] of them beyond the room;
+//! - claims it before the attempts 1 of the same table that it has waiting, those included that were
+//!   told to wait; of several of a table one that is told to wait goes behind the others;
+//! - puts it in the place of a lower attempt at the same task that it has waiting.
+//!
+//! A claim that was told to wait must not keep the worker from claiming tasks of other tables.
+//!
 //! **Leaving.** A worker that stops in order claims nothing more, waits for the answers to its claims,
 //! stops what it runs, and then leaves: what it has in hand is anybody's at once, without the lease
 //! being waited for, and an attempt that was handed back is not one of the [`MAX_ATTEMPTS`]. It touches
@@ -58,6 +69,8 @@ pub const LEASE_SECONDS: u64 = 30;
 /// How long a worker waits before it claims an attempt again whose table is another task's, in
 /// seconds.
 pub const TURN_SECONDS: u64 = 2;
+/// How many attempts above 1 a heartbeat offers at most beyond the room that the worker has.
+pub const BEYOND_ROOM: usize = 8;
 /// How many attempts at a task may be lost with their workers before it fails.
 pub const MAX_ATTEMPTS: u32 = 3;
 /// How often a task is tried at all, with the attempts that workers handed back.

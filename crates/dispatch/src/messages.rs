@@ -115,19 +115,20 @@ pub struct Heartbeat {
     /// Whether this is the first heartbeat since the worker started: then the answer lists every
     /// task that nobody is at.
     pub starting: bool,
-    /// The tasks that the worker has waiting or running.
-    pub in_hand: Vec<TaskAddress>,
+    /// The tasks that the worker has waiting or running, each with its attempt, granted or not.
+    pub in_hand: Vec<InHand>,
     /// How many more tasks the worker would take.
     pub room: usize,
 }
 
-/// A task that a worker has in hand when it leaves.
+/// A task that a worker has in hand.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InHand {
     /// The task.
     #[serde(flatten)]
     pub task: TaskAddress,
-    /// The attempt that the worker was granted; none if it was not granted any, or does not know yet.
+    /// In a heartbeat, the attempt that it has waiting or running. In a leave, the one that it was
+    /// granted; none if it was not granted any, or does not know yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
 }
@@ -144,7 +145,7 @@ pub struct Leave {
 /// What a worker should take up: the answer to a heartbeat.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TakeUp {
-    /// Tasks, oldest first.
+    /// Tasks: attempts above 1, then first attempts, each oldest first.
     pub tasks: Vec<Dispatch>,
     /// Dropped tables whose data is still there.
     #[serde(default)]

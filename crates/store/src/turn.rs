@@ -1,8 +1,27 @@
 //! Turns: of each table one task at a time, across all workers.
 //!
-//! A table's **turn** is one task's attempt, and over when the task has ended or its worker is
-//! silent. Nobody has to give it back. Who asks while it is another's is noted as waiting; when it is
-//! over it goes to the task that was submitted first of those that were asked for lately.
+//! A table's **turn** is one task's attempt. Nobody has to give it back: it is over when the task has
+//! ended, or when the attempt was not granted within half a minute. Who asks while it is another's is
+//! noted as waiting; when it is over it goes to the task that was submitted first of those that were
+//! asked for lately.
+//!
+//! **Once granted, the turn stays with the task until that ends.** An attempt whose worker was lost may
+//! have committed, and the next one finds that commit in the table's versions: a task in between could
+//! remove the version, and the work would be done a second time. So only the task's next attempt, whoever
+//! makes it, takes the turn from a lost one. An attempt that was never granted, or to somebody who never
+//! learned of it, has touched nothing.
+//!
+//! **Everybody comes to the table in the end**, since a task with the turn comes to its end:
+//!
+//! - While its worker is heard of and has it, the attempt is on its way.
+//! - Lost, a task that has a note is offered by every heartbeat until it is taken up, before those that
+//!   have not begun, to workers that are full too. A task that was handed to its worker directly has no
+//!   note, so whoever waits for it and finds it lost leaves one.
+//! - A worker has the attempts above 1 of a table claim before the others that it has, and each of them
+//!   in turn. So nothing that waits for a task stands before it.
+//! - A worker that forgot the task lives, and only its own heartbeats offer the next attempt: at the
+//!   latest after it asked for another task of the table, which leaves a note.
+//! - After the last attempt a heartbeat gives the task up. It needs no turn for that.
 
 use lance_maintenance_api::ApiError;
 use lance_maintenance_api::task::TaskId;
@@ -28,6 +47,20 @@ const MOST_WAITING: usize = 64;
 struct Turn {
     holder: Holder,
     waiting: Vec<Waiting>,
+    /// Somebody who waits has left a note of the holder's task, since nobody seems to be at it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    noted: bool,
+}
+
+/// Where the holder of a turn stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It is at the table, or about to be.
+    Busy,
+    /// Nobody is at the attempt, and the task may have committed: its next attempt is due.
+    Lost,
+    /// The task has ended, or has touched nothing.
+    Over,
 }
 
 /// An attempt at a task.
@@ -59,14 +92,15 @@ impl Waiting {
 }
 
 /// Takes the turn of a task's table for a claim that arrived at this time: since when it has it, if it
-/// has. `is_over` says of another attempt whether its turn is over.
+/// has. `standing` says where the holder stands, and `note` leaves a note for its task to be taken up.
 pub(crate) fn take<S: KeyValue>(
     store: &S,
     claim: &Claim,
     task: &Task,
     arrived: i64,
     clock: Clock<'_>,
-    is_over: impl Fn(&Holder) -> Result<bool, StoreError>,
+    standing: impl Fn(&Holder) -> Result<Standing, StoreError>,
+    note: impl Fn(&Holder) -> Result<(), StoreError>,
 ) -> Result<Option<i64>, ApiError> {
     let now = clock();
     let key = keys::turn(&claim.task.table_id);
@@ -84,27 +118,29 @@ pub(crate) fn take<S: KeyValue>(
             asked: now,
         };
         let is_first = waiting.iter().all(|other| me.order() < other.order());
-        let free = match held {
-            None => true,
-            Some(held) if mine(held) => true,
-            Some(held) => {
-                let is_let_go = let_go(&held.holder, claim, arrived);
-                match is_first || is_let_go {
-                    true if is_over(&held.holder)? => is_first,
-                    // Whoever else waits: only this worker can tell.
-                    true => is_let_go,
-                    false => false,
+        if let Some(held) = held.filter(|held| !mine(held)) {
+            let its = held.holder.task_id == claim.task.task_id;
+            let found = match its || is_first {
+                true => standing(&held.holder)?,
+                // Who comes first looks.
+                false => Standing::Busy,
+            };
+            let free = match found {
+                Standing::Busy => false,
+                Standing::Lost => its,
+                Standing::Over => its || is_first,
+            };
+            if !free {
+                if waiting.len() < MOST_WAITING {
+                    waiting.push(me);
                 }
+                let is_left = found == Standing::Lost || is_forgotten(&held.holder, claim, arrived);
+                return Ok(Turn {
+                    holder: held.holder.clone(),
+                    waiting,
+                    noted: held.noted || (is_left && !its),
+                });
             }
-        };
-        if let (Some(held), false) = (held, free) {
-            if waiting.len() < MOST_WAITING {
-                waiting.push(me);
-            }
-            return Ok(Turn {
-                holder: held.holder.clone(),
-                waiting,
-            });
         }
         Ok(Turn {
             holder: Holder {
@@ -114,12 +150,15 @@ pub(crate) fn take<S: KeyValue>(
                 since: now,
             },
             waiting,
+            noted: false,
         })
     };
     let held = names::read::<Turn>(store, &key)?;
     let mut wanted = next(held.as_ref())?;
     let settled = held.as_ref().is_some_and(|held| {
-        held.holder == wanted.holder && is_noted(held, &claim.task.task_id, now)
+        held.holder == wanted.holder
+            && held.noted == wanted.noted
+            && is_noted(held, &claim.task.task_id, now)
     });
     let is_granted = |turn: &Turn| mine(turn) && turn.holder.attempt == claim.attempt;
     // A turn from a claim that was cut short a while ago is taken anew: it may be over for want of
@@ -144,6 +183,8 @@ pub(crate) fn take<S: KeyValue>(
             if is_new {
                 // Not since it was asked for: others count its time from here.
                 wanted.holder.since = clock();
+            } else if wanted.noted && !held.as_ref().is_some_and(|held| held.noted) {
+                note(&wanted.holder)?;
             }
             Ok(Some(wanted.clone()))
         },
@@ -153,11 +194,9 @@ pub(crate) fn take<S: KeyValue>(
     Ok(is_mine.then_some(wanted.holder.since))
 }
 
-/// Whether the holder of a turn has let go of it, since its worker asks for another task. A worker is
-/// at one task of a table at a time, so it was restarted, and has forgotten the one it held. That one
-/// may well wait behind the other in its queue, or have no room there: they would wait for each other
-/// for ever.
-fn let_go(holder: &Holder, claim: &Claim, arrived: i64) -> bool {
+/// Whether the holder's worker has forgotten it, since it asks for another task. A worker is at one task
+/// of a table at a time, so it was restarted, or gave up.
+fn is_forgotten(holder: &Holder, claim: &Claim, arrived: i64) -> bool {
     // A claim from before the holder's is a late one.
     holder.worker_id == claim.worker_id && holder.since < arrived
 }
@@ -171,7 +210,7 @@ fn is_noted(turn: &Turn, task_id: &TaskId, now: i64) -> bool {
             .any(|waiting| waiting.task_id == *task_id && now - waiting.asked <= NOTED_MICROS)
 }
 
-/// Whether a turn that nobody makes use of is over: its holder may have died before it began.
+/// Whether a turn that was not made use of is not going to be: its holder may have died before it began.
 pub(crate) fn is_unused(holder: &Holder, now: i64) -> bool {
     now - holder.since > ABANDONED_MICROS
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use lance_maintenance_api::task::TaskStatus;
 use lance_maintenance_api::{ApiError, ErrorName, TaskError};
 use lance_maintenance_dispatch::{
-    Dispatch, Heartbeat, MAX_ATTEMPTS, MOST_ATTEMPTS, Outcome, TakeUp, TaskAddress,
+    BEYOND_ROOM, Dispatch, Heartbeat, MAX_ATTEMPTS, MOST_ATTEMPTS, Outcome, TakeUp, TaskAddress,
 };
 use serde::{Deserialize, Serialize};
 
@@ -59,17 +59,19 @@ impl<S: KeyValue> Execution<'_, S> {
         } else if look.missing.settle(self.store, look.at, arrived, &now)? {
             self.looked(look.at, Missing::default())?;
         }
-        let mut tasks: Vec<Dispatch> = Vec::new();
+        let mut offers = Offers::new(heartbeat.room);
+        let in_hand: HashMap<&TaskAddress, Option<u32>> = heartbeat
+            .in_hand
+            .iter()
+            .map(|held| (&held.task, held.attempt))
+            .collect();
         // One read for each worker, and the time before it.
         let mut known: HashMap<String, (i64, Standing)> = HashMap::new();
         outbox.drain(now(), |address| {
             let Some(task) = self.find(address)? else {
                 return Ok(false);
             };
-            if heartbeat.in_hand.contains(address) {
-                // Noted until it is claimed: an answer to a heartbeat may be lost.
-                return Ok(true);
-            }
+            let held = in_hand.get(address).copied();
             let attempt = match (task.status(), task.last_run()) {
                 (TaskStatus::Submitted, _) => 1,
                 (TaskStatus::Running, Some((attempt, run))) => {
@@ -83,7 +85,7 @@ impl<S: KeyValue> Execution<'_, S> {
                     };
                     let is_last = run.is_last(attempt, standing.has_left(run));
                     let is_over = standing.is_silent(run, asked)
-                        || is_forgotten(heartbeat, run, is_last, arrived);
+                        || held.is_none() && is_forgotten(heartbeat, run, is_last, arrived);
                     if !is_over {
                         // Claimed by somebody who lives, it keeps its note until its end.
                         return Ok(true);
@@ -95,13 +97,16 @@ impl<S: KeyValue> Execution<'_, S> {
                 }
                 _ => return Ok(false),
             };
-            if tasks.len() < heartbeat.room {
-                tasks.push(task.dispatch(attempt));
+            // What it has in hand it was offered, but an attempt before that may be lost by now. It is
+            // noted until its end: an answer to a heartbeat may be lost, too.
+            let has_it = held.is_some_and(|held| held.is_none_or(|held| held >= attempt));
+            if !has_it {
+                offers.add(task.dispatch(attempt));
             }
             Ok(true)
         })?;
         Ok(TakeUp {
-            tasks,
+            tasks: offers.list(),
             purges: purges.waiting(now())?,
         })
     }
@@ -171,6 +176,47 @@ impl<S: KeyValue> Execution<'_, S> {
         );
         let tasks = Tasks::new(self.store, &task.submitted.table.id);
         self.end(&tasks, task, now, Outcome::Failed(error))
+    }
+}
+
+/// What a worker is offered.
+struct Offers {
+    room: usize,
+    /// Attempts above 1. All others of their tables wait for them, and may be what fills the worker.
+    unfinished: Vec<Dispatch>,
+    fresh: Vec<Dispatch>,
+}
+
+impl Offers {
+    fn new(room: usize) -> Self {
+        Self {
+            room,
+            unfinished: Vec::new(),
+            fresh: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, dispatch: Dispatch) {
+        let (offers, most) = match dispatch.attempt {
+            1 => (&mut self.fresh, self.room),
+            _ => (&mut self.unfinished, self.room.saturating_add(BEYOND_ROOM)),
+        };
+        // There may be two notes of a task.
+        let is_new = || {
+            offers
+                .iter()
+                .all(|other| other.address() != dispatch.address())
+        };
+        if offers.len() < most && is_new() {
+            offers.push(dispatch);
+        }
+    }
+
+    fn list(mut self) -> Vec<Dispatch> {
+        let room = self.room.saturating_sub(self.unfinished.len());
+        self.fresh.truncate(room);
+        self.unfinished.append(&mut self.fresh);
+        self.unfinished
     }
 }
 

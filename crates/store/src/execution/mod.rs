@@ -20,7 +20,7 @@ use crate::key_value::{KeyValue, StoreError, get_json, set_json};
 use crate::names::OWNER_MICROS;
 use crate::outbox::Outbox;
 use crate::tasks::{End, Run, Task, Tasks};
-use crate::turn::{self, Holder};
+use crate::turn::{self, Holder, Standing};
 use crate::{fence, keys, workers};
 
 /// The worker of an attempt that nobody makes. No worker has an empty name.
@@ -76,10 +76,16 @@ impl<'a, S: KeyValue> Execution<'a, S> {
         let granted = task
             .last_run()
             .is_some_and(|(attempt, _)| attempt >= claim.attempt);
-        let is_over = |holder: &Holder| self.is_over(&tasks, holder, now);
+        let standing = |holder: &Holder| self.standing(&tasks, holder, now);
+        let note = |holder: &Holder| {
+            Outbox::tasks(self.store).note(&TaskAddress {
+                table_id: claim.task.table_id.clone(),
+                task_id: holder.task_id.clone(),
+            })
+        };
         let mut since = None;
         if !granted {
-            since = turn::take(self.store, claim, &task, arrived, now, is_over)?;
+            since = turn::take(self.store, claim, &task, arrived, now, standing, note)?;
             if since.is_none() {
                 return Ok(Claimed { wait: true });
             }
@@ -120,7 +126,7 @@ impl<'a, S: KeyValue> Execution<'a, S> {
             return Err(unsettled());
         }
         if fence::take(self.store, &fence)? {
-            if now() - asked > OWNER_MICROS {
+            if now() - since.unwrap_or(asked) > OWNER_MICROS {
                 return Err(unsettled());
             }
             started(&claim.worker_id)?;
@@ -204,30 +210,38 @@ impl<'a, S: KeyValue> Execution<'a, S> {
         }
     }
 
-    /// Whether the turn of an attempt is over.
-    fn is_over(
+    /// Where the holder of a table's turn stands.
+    fn standing(
         &self,
         tasks: &Tasks<'_, S>,
         holder: &Holder,
         now: Clock<'_>,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<Standing, StoreError> {
         // Before what is looked at: whoever lives may write just afterwards.
         let now = now();
         let task = match tasks.read(&holder.task_id) {
             Ok(Some(task)) => task,
             // Deleted, so ended; or another version's, which runs it no longer.
-            Ok(None) | Err(StoreError::Corrupt(_)) => return Ok(true),
+            Ok(None) | Err(StoreError::Corrupt(_)) => return Ok(Standing::Over),
             Err(error) => return Err(error),
         };
-        if task.status() != TaskStatus::Running {
-            return Ok(task.end.is_some() || turn::is_unused(holder, now));
+        if task.end.is_some() {
+            return Ok(Standing::Over);
         }
-        match task.last_run() {
-            Some((attempt, run)) if attempt == holder.attempt => {
-                Ok(workers::standing(self.store, &run.worker_id)?.is_silent(run, now))
+        let is_running = task.status() == TaskStatus::Running;
+        let is_left = match task.last_run() {
+            Some((attempt, run)) if is_running && attempt >= holder.attempt => {
+                workers::standing(self.store, &run.worker_id)?.is_silent(run, now)
             }
-            _ => Ok(turn::is_unused(holder, now)),
-        }
+            _ => turn::is_unused(holder, now),
+        };
+        let mut runs = task.runs.iter().flatten();
+        let may_have_committed = is_running && runs.any(|run| run.worker_id != NOBODY);
+        Ok(match (is_left, may_have_committed) {
+            (false, _) => Standing::Busy,
+            (true, true) => Standing::Lost,
+            (true, false) => Standing::Over,
+        })
     }
 
     /// Refuses unless the claim is the task's last attempt and its worker's.

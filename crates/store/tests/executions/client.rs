@@ -147,8 +147,9 @@ impl Caller<'_> {
         if !it.up || it.stalled_until > now || it.cut_until > now {
             return false;
         }
-        let in_hand = model.in_hand(worker).contains(&dispatch.address());
-        let taken = in_hand || model.offer(worker, dispatch, plan.room);
+        let in_hand = model.in_hand(worker);
+        let has_it = in_hand.iter().any(|held| held.task == dispatch.address());
+        let taken = has_it || model.offer(worker, dispatch, plan.room);
         drop(model);
         self.scene.wake_runners(client, worker);
         taken && !lost

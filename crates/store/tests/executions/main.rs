@@ -13,7 +13,7 @@
 //!
 //! **What varies.** Two clients make up to 8 requests each about tasks of five types and two tables,
 //! with quotas from 1. One to three workers go by the real one's rules: a heartbeat every 5 s, one
-//! task of a table at a time, claims repeated until answered and every 2 s while they wait, an end
+//! task of a table at a time, attempts above 1 before others and beyond the room, claims repeated until answered and every 2 s while they wait, an end
 //! repeated for 10 minutes. Before each operation on the store the scheduler picks who makes it.
 //! Operations fail before or after they were done; the machine that makes a request dies between any
 //! two; a request is held up, by up to 12 s at a time. Workers die, or leave and hand back what they have in hand,
@@ -24,6 +24,7 @@
 //! - Of a table no two tasks run at a time on workers that were heard of (a heartbeat, or the claim)
 //!   within the lease, ever since they claimed; unless one of the tasks was ended, by a worker that
 //!   had been silent, at the moment it was granted again.
+//! - Between two attempts at a task no other task of its table runs.
 //! - An attempt is granted after the one before was really lost: its worker died, was silent for
 //!   longer than the lease, handed it back, or nobody learned of the grant; none after the third, if
 //!   no worker leaves, after the task's end, or, for the first time, after the table's drop was
@@ -75,6 +76,30 @@ fn what_is_answered_holds_and_everything_ends() {
 
 fn is_found(plant: Plant) -> bool {
     !faults(0..SCHEDULES, 1, |seed| schedule::run(seed, plant, false)).is_empty()
+}
+
+/// Whether it is found, and so.
+fn is_found_as(plant: Plant, text: &str) -> bool {
+    let run = |seed| match schedule::run(seed, plant, false) {
+        Err(fault) if fault.wrong.iter().any(|wrong| wrong.contains(text)) => Err(fault),
+        _ => Ok(()),
+    };
+    !faults(0..SCHEDULES, 1, run).is_empty()
+}
+
+/// It goes to others once its holder may be lost.
+#[test]
+fn a_turn_that_does_not_stay_with_a_lost_task_is_found() {
+    let alter = |key: &str, value: &[u8], now: i64| -> Option<Vec<u8>> {
+        if !key.starts_with("turn/") || key.contains("/change/") {
+            return None;
+        }
+        let mut head: serde_json::Value = serde_json::from_slice(value).ok()?;
+        let since = head["value"]["holder"]["since"].as_i64()?;
+        head["value"] = serde_json::Value::Null;
+        (now - since > 31 * world::SECOND).then(|| head.to_string().into_bytes())
+    };
+    assert!(is_found_as(Plant::Alters(alter), "between two attempts"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What everybody was told, what workers have in hand, and what is wrong with it.
 
 use lance_maintenance_api::task::{TaskId, TaskInfo};
-use lance_maintenance_dispatch::{Dispatch, InHand, LEASE_SECONDS, Leave, TaskAddress};
+use lance_maintenance_dispatch::{Dispatch, InHand, LEASE_SECONDS, Leave};
 
 use crate::world::SECOND;
 
@@ -37,6 +37,8 @@ struct Hand {
     dispatch: Dispatch,
     table: usize,
     taken: bool,
+    /// Told to wait, it and its table rest until then.
+    rests: i64,
     /// It believes to be the one that runs the table's task.
     running: bool,
     /// When the claim was sent that was granted: it shows that the worker lives, like a heartbeat.
@@ -108,19 +110,29 @@ impl Model {
         &mut self.tasks[at]
     }
 
-    /// A worker is offered a task: whether it takes it.
+    /// A worker is offered a task: whether it takes it. An attempt above 1 it takes though it is full,
+    /// and in the place of a lower one that waits.
     pub fn offer(&mut self, worker: usize, dispatch: &Dispatch, room: usize) -> bool {
         let table = table_number(&dispatch.table.id);
         self.know(&dispatch.task_id, table);
         let hands = &mut self.workers[worker].hands;
-        let is_known = |hand: &Hand| hand.dispatch.task_id == dispatch.task_id;
-        if hands.iter().any(is_known) || hands.iter().filter(|hand| !hand.taken).count() >= room {
+        let known = |hand: &&mut Hand| hand.dispatch.task_id == dispatch.task_id;
+        if let Some(hand) = hands.iter_mut().find(known) {
+            let replaces = !hand.taken && hand.dispatch.attempt < dispatch.attempt;
+            if replaces {
+                hand.dispatch = dispatch.clone();
+            }
+            return replaces;
+        }
+        let waiting = hands.iter().filter(|hand| !hand.taken).count();
+        if waiting >= room && dispatch.attempt == 1 {
             return false;
         }
         hands.push(Hand {
             dispatch: dispatch.clone(),
             table,
             taken: false,
+            rests: 0,
             running: false,
             claimed: i64::MIN,
             lapsed: false,
@@ -128,15 +140,38 @@ impl Model {
         true
     }
 
-    /// The next task whose table is not busy in the worker.
-    pub fn take(&mut self, worker: usize) -> Option<Dispatch> {
+    /// The next task whose table is not busy in the worker, attempts above 1 first.
+    pub fn take(&mut self, worker: usize, now: i64) -> Option<Dispatch> {
         let hands = &mut self.workers[worker].hands;
-        let busy: Vec<usize> = hands.iter().filter(|h| h.taken).map(|h| h.table).collect();
+        let is_busy = |hand: &&Hand| hand.taken || hand.rests > now;
+        let busy: Vec<usize> = hands.iter().filter(is_busy).map(|h| h.table).collect();
         let next = hands
             .iter_mut()
-            .find(|hand| !hand.taken && !busy.contains(&hand.table))?;
+            .filter(|hand| !hand.taken && !busy.contains(&hand.table))
+            .min_by_key(|hand| hand.dispatch.attempt == 1)?;
         next.taken = true;
         Some(next.dispatch.clone())
+    }
+
+    /// A task that was taken was told to wait: an attempt above 1 goes behind the others.
+    pub fn put_back(&mut self, worker: usize, id: &TaskId, until: i64) {
+        let hands = &mut self.workers[worker].hands;
+        let Some(at) = hands.iter().position(|hand| hand.dispatch.task_id == *id) else {
+            return;
+        };
+        hands[at].taken = false;
+        hands[at].rests = until;
+        if hands[at].dispatch.attempt > 1 {
+            let hand = hands.remove(at);
+            hands.push(hand);
+        }
+    }
+
+    /// When something that rests in a worker is to be claimed again.
+    pub fn rests_until(&self, worker: usize, now: i64) -> Option<i64> {
+        let hands = self.workers[worker].hands.iter();
+        let rests = hands.filter(|hand| !hand.taken && hand.rests > now);
+        rests.map(|hand| hand.rests).min()
     }
 
     pub fn done(&mut self, worker: usize, id: &TaskId, now: i64) {
@@ -145,9 +180,12 @@ impl Model {
         hands.retain(|hand| hand.dispatch.task_id != *id);
     }
 
-    pub fn in_hand(&self, worker: usize) -> Vec<TaskAddress> {
-        let hands = &self.workers[worker].hands;
-        hands.iter().map(|hand| hand.dispatch.address()).collect()
+    pub fn in_hand(&self, worker: usize) -> Vec<InHand> {
+        let held = |hand: &Hand| InHand {
+            task: hand.dispatch.address(),
+            attempt: Some(hand.dispatch.attempt),
+        };
+        self.workers[worker].hands.iter().map(held).collect()
     }
 
     pub fn waiting(&self, worker: usize) -> usize {

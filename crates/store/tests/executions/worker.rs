@@ -3,11 +3,13 @@
 
 use std::cell::Cell;
 
+use lance_maintenance_api::task::TaskId;
 use lance_maintenance_api::{ErrorName, TaskError};
 use lance_maintenance_dispatch::{
     Claim, Dispatch, Finish, HEARTBEAT_SECONDS, Heartbeat, MAX_ATTEMPTS, MOST_ATTEMPTS, Outcome,
     Report, TURN_SECONDS,
 };
+use lance_maintenance_store::tasks::Tasks;
 
 use crate::model::{self, table_id, worker_name};
 use crate::scene::{Answer, Call, Scene, make};
@@ -24,6 +26,40 @@ enum Failed {
     Lost,
     /// Anything else: the call is made again.
     Unreachable,
+}
+
+/// What became of an attempt.
+enum Attempted {
+    /// It was told to wait.
+    Waits,
+    /// It is over, or another's.
+    Done,
+}
+
+/// The tasks of the table that were granted before and have not ended, though this one was granted: what
+/// they committed may be removed before their next attempts look for it.
+fn between(store: &Client<'_>, model: &model::Model, dispatch: &Dispatch) -> Vec<TaskId> {
+    let tasks = Tasks::new(store, &dispatch.table.id);
+    let table = model::table_number(&dispatch.table.id);
+    if !tasks
+        .get(&dispatch.task_id)
+        .is_ok_and(|task| task.end.is_none())
+    {
+        return Vec::new();
+    }
+    let others = model.tasks.iter().filter(|known| known.table == table);
+    let others = others.filter(|known| known.id != dispatch.task_id);
+    let is_between = |known: &&model::Known| {
+        let found = tasks.get(&known.id);
+        found.is_ok_and(|task| {
+            let mut runs = task.runs.iter().flatten();
+            task.end.is_none() && runs.any(|run| !run.worker_id.is_empty())
+        })
+    };
+    others
+        .filter(is_between)
+        .map(|known| known.id.clone())
+        .collect()
 }
 
 /// A script of a worker in one of its lives.
@@ -74,7 +110,7 @@ impl<'a> Worker<'a> {
         let mut starting = true;
         while !self.is_over() {
             let model = self.scene.model();
-            let room = self.scene.plan.room - model.waiting(self.me);
+            let room = self.scene.plan.room.saturating_sub(model.waiting(self.me));
             let heartbeat = Heartbeat {
                 worker_id: worker_name(self.me),
                 starting,
@@ -114,54 +150,61 @@ impl<'a> Worker<'a> {
     /// Runs tasks until all is over.
     pub fn run(mut self) {
         loop {
-            let mut model = self.scene.model();
+            let model = self.scene.model();
             if model.over {
                 return;
             }
             self.life = model.workers[self.me].deaths;
             let up = model.workers[self.me].up;
-            let next = if up { model.take(self.me) } else { None };
+            drop(model);
+            let now = self.client.now();
+            let mut model = self.scene.model();
+            let next = if up { model.take(self.me, now) } else { None };
+            let rests = model.rests_until(self.me, now);
             drop(model);
             let Some(dispatch) = next else {
-                self.client.sleep(i64::MAX);
+                let pause = rests.map_or(i64::MAX, |until| until - now);
+                self.client.sleep(pause);
                 continue;
             };
-            // None: the worker died.
-            if self.attempt(&dispatch).is_some() {
-                let now = self.client.now();
-                self.scene.model().done(self.me, &dispatch.task_id, now);
-                self.scene.wake_runners(self.client, self.me);
+            let attempted = self.attempt(&dispatch);
+            let now = self.client.now();
+            let mut model = self.scene.model();
+            match attempted {
+                // The worker died.
+                None => continue,
+                Some(Attempted::Waits) => {
+                    let until = now + TURN_SECONDS as i64 * SECOND;
+                    model.put_back(self.me, &dispatch.task_id, until);
+                }
+                Some(Attempted::Done) => model.done(self.me, &dispatch.task_id, now),
             }
+            drop(model);
+            self.scene.wake_runners(self.client, self.me);
         }
     }
 
-    fn attempt(&self, dispatch: &Dispatch) -> Option<()> {
+    fn attempt(&self, dispatch: &Dispatch) -> Option<Attempted> {
         let id = &dispatch.task_id;
         let claim = Claim {
             worker_id: worker_name(self.me),
             task: dispatch.address(),
             attempt: dispatch.attempt,
         };
-        loop {
-            let sent = self.client.now();
-            let dropped = self.scene.model().dropped;
-            let ended = self.scene.model().has_ended(id);
-            match self.insist(&Call::Claim(claim.clone()), i64::MAX) {
-                Ok(_) if ended => self.scene.wrong(format!("{id} is claimed after its end")),
-                Ok(Answer::Wait(true)) => {
-                    self.scene.model().told_to_wait(id, sent);
-                    self.client.sleep(TURN_SECONDS as i64 * SECOND);
-                    self.stand_still()?;
-                }
-                Ok(_) => {
-                    self.granted(dispatch, sent, dropped)?;
-                    break;
-                }
-                Err(Failed::Dead) => return None,
-                Err(_) => {
-                    self.scene.model().waits_no_more(id);
-                    return Some(());
-                }
+        let sent = self.client.now();
+        let dropped = self.scene.model().dropped;
+        let ended = self.scene.model().has_ended(id);
+        match self.insist(&Call::Claim(claim.clone()), i64::MAX) {
+            Ok(_) if ended => self.scene.wrong(format!("{id} is claimed after its end")),
+            Ok(Answer::Wait(true)) => {
+                self.scene.model().told_to_wait(id, sent);
+                return Some(Attempted::Waits);
+            }
+            Ok(_) => self.granted(dispatch, sent, dropped)?,
+            Err(Failed::Dead) => return None,
+            Err(_) => {
+                self.scene.model().waits_no_more(id);
+                return Some(Attempted::Done);
             }
         }
         let outcome = self.operate(dispatch, &claim);
@@ -174,7 +217,7 @@ impl<'a> Worker<'a> {
             outcome: match outcome {
                 Ok(outcome) => outcome,
                 Err(Failed::Dead) => return None,
-                Err(_) => return Some(()),
+                Err(_) => return Some(Attempted::Done),
             },
         };
         match self.insist(&Call::Finish(finish.clone()), FINISH) {
@@ -182,14 +225,14 @@ impl<'a> Worker<'a> {
             Err(Failed::Dead) => return None,
             Err(_) => {}
         }
-        Some(())
+        Some(Attempted::Done)
     }
 
     /// Notes that an attempt was granted, and that the one before was lost.
     fn granted(&self, dispatch: &Dispatch, sent: i64, dropped: [bool; 2]) -> Option<()> {
         let id = &dispatch.task_id;
         let alone = self.scene.world.alone();
-        let tasks = lance_maintenance_store::tasks::Tasks::new(&alone, &dispatch.table.id);
+        let tasks = Tasks::new(&alone, &dispatch.table.id);
         let runs = tasks.get(id).map(|task| task.runs).unwrap_or_default();
         let now = self.client.now();
         let mut model = self.scene.model();
@@ -200,6 +243,10 @@ impl<'a> Worker<'a> {
             MAX_ATTEMPTS
         };
         model.granted(dispatch, sent, peaceful, most);
+        for other in between(&alone, &model, dispatch) {
+            let text = format!("{id} runs between two attempts at {other}");
+            model.wrong.push(text);
+        }
         model.waits_no_more(id);
         let table = model::table_number(&dispatch.table.id);
         // It may have been granted to the same claim made before, whose answer was lost.
@@ -272,7 +319,7 @@ impl<'a> Worker<'a> {
     fn ended(&self, finish: &Finish) {
         let alone = self.scene.world.alone();
         let task = &finish.claim.task;
-        let tasks = lance_maintenance_store::tasks::Tasks::new(&alone, &task.table_id);
+        let tasks = Tasks::new(&alone, &task.table_id);
         let Ok(found) = tasks.get(&task.task_id) else {
             // Somebody was fast to delete it.
             return;

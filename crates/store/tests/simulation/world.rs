@@ -33,6 +33,8 @@ pub enum Plant {
     Hides(&'static str),
     /// Values under such keys are never written.
     Loses(fn(&str) -> bool),
+    /// Values are read otherwise than they were written, if this says how, by key, value and time.
+    Alters(fn(&str, &[u8], i64) -> Option<Vec<u8>>),
 }
 
 /// Looks at every value that is written, with the one before it, and says what is wrong.
@@ -253,6 +255,7 @@ impl Shared {
         match self.plant {
             Plant::Stale(is_stale) if is_stale(value) => self.before.get(key).cloned(),
             Plant::Hides(prefix) if key.starts_with(prefix) => None,
+            Plant::Alters(alter) => alter(key, value, self.clock).or_else(|| Some(value.clone())),
             _ => Some(value.clone()),
         }
     }

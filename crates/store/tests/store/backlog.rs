@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use lance_maintenance_api::task::{TaskId, TaskStatus};
 use lance_maintenance_dispatch::{
-    Claim, Dispatch, Finish, Heartbeat, MAX_ATTEMPTS, Outcome, TaskAddress,
+    Claim, Dispatch, Finish, Heartbeat, InHand, MAX_ATTEMPTS, Outcome, TaskAddress,
 };
 use lance_maintenance_store::execution::Execution;
 use lance_maintenance_store::memory::MemoryStore;
@@ -66,7 +66,13 @@ fn beat(
     let heartbeat = Heartbeat {
         worker_id: worker.to_owned(),
         starting: false,
-        in_hand: in_hand.to_vec(),
+        in_hand: in_hand
+            .iter()
+            .map(|task| InHand {
+                task: task.clone(),
+                attempt: Some(1),
+            })
+            .collect(),
         room,
     };
     let before = store.operations();

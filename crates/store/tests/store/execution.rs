@@ -1,7 +1,7 @@
 use lance_maintenance_api::task::{TaskId, TaskStatus};
 use lance_maintenance_api::{ErrorName, TaskError};
 use lance_maintenance_dispatch::{
-    Claim, Dispatch, Finish, Heartbeat, Outcome, Report, TaskAddress,
+    Claim, Dispatch, Finish, Heartbeat, InHand, Outcome, Report, TaskAddress,
 };
 use lance_maintenance_store::KeyValue;
 use lance_maintenance_store::execution::Execution;
@@ -51,7 +51,13 @@ fn beat(
     let heartbeat = Heartbeat {
         worker_id: worker.to_owned(),
         starting,
-        in_hand: in_hand.iter().map(|id| address(id)).collect(),
+        in_hand: in_hand
+            .iter()
+            .map(|id| InHand {
+                task: address(id),
+                attempt: Some(1),
+            })
+            .collect(),
         room: 10,
     };
     Execution::new(store)

@@ -10,7 +10,7 @@ use lance_maintenance_store::memory::MemoryStore;
 use lance_maintenance_store::tasks::Tasks;
 use lance_maintenance_store::{KeyValue, StoreError};
 
-use crate::support::{TABLE, cleanup, compact, name, table};
+use crate::support::{TABLE, compact, name, table};
 
 const SECOND: i64 = 1_000_000;
 
@@ -62,13 +62,17 @@ impl KeyValue for Slow {
 }
 
 fn claim(id: &TaskId, worker: &str) -> Claim {
+    claim_of(id, worker, 1)
+}
+
+fn claim_of(id: &TaskId, worker: &str, attempt: u32) -> Claim {
     Claim {
         worker_id: worker.to_owned(),
         task: TaskAddress {
             table_id: TABLE.to_owned(),
             task_id: id.clone(),
         },
-        attempt: 1,
+        attempt,
     }
 }
 
@@ -134,7 +138,7 @@ fn a_turn_is_not_over_before_its_time() {
     let store = Slow::default();
     let execution = Execution::new(&store);
     let now = || store.clock.get();
-    let (first, second) = (store.submit(compact()), store.submit(cleanup()));
+    let first = store.submit(compact());
     store.takes.set(4 * SECOND);
     let arrived = store.clock.get();
     execution.claim(&claim(&first, "a"), now).unwrap();
@@ -144,7 +148,8 @@ fn a_turn_is_not_over_before_its_time() {
     for (second_after, waits) in [(20, true), (30, false)] {
         // Nobody hears of the first worker.
         let at = granted + second_after * SECOND;
-        let claimed = execution.claim(&claim(&second, "b"), || at).unwrap();
+        let claim = claim_of(&first, "b", 2);
+        let claimed = execution.claim(&claim, || at).unwrap();
         assert_eq!(claimed.wait, waits, "{second_after}");
     }
 }

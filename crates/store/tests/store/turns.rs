@@ -3,7 +3,9 @@
 use lance_maintenance_api::ErrorName;
 use lance_maintenance_api::params::TaskParams;
 use lance_maintenance_api::task::TaskId;
-use lance_maintenance_dispatch::{Claim, Finish, Heartbeat, Outcome, TaskAddress};
+use lance_maintenance_dispatch::{
+    Claim, Finish, Heartbeat, InHand, MAX_ATTEMPTS, Outcome, TaskAddress,
+};
 use lance_maintenance_store::KeyValue;
 use lance_maintenance_store::execution::Execution;
 use lance_maintenance_store::memory::MemoryStore;
@@ -40,14 +42,38 @@ fn end(store: &MemoryStore, id: &TaskId, worker: &str, attempt: u32, now: i64) {
     Execution::new(store).finish(finish, || now).unwrap();
 }
 
-fn beat(store: &impl KeyValue, worker: &str, now: i64) {
-    let heartbeat = Heartbeat {
+fn heartbeat(worker: &str, in_hand: &[(&TaskId, u32)]) -> Heartbeat {
+    let held = in_hand.iter().map(|(id, attempt)| InHand {
+        task: claim(id, worker, *attempt).task,
+        attempt: Some(*attempt),
+    });
+    Heartbeat {
         worker_id: worker.to_owned(),
         starting: false,
-        in_hand: Vec::new(),
+        in_hand: held.collect(),
         room: 0,
+    }
+}
+
+fn beat(store: &impl KeyValue, worker: &str, now: i64) {
+    offered(store, worker, &[], 0, now);
+}
+
+/// The attempts that a worker is offered.
+fn offered(
+    store: &impl KeyValue,
+    worker: &str,
+    in_hand: &[(&TaskId, u32)],
+    room: usize,
+    now: i64,
+) -> Vec<(TaskId, u32)> {
+    let heartbeat = Heartbeat {
+        room,
+        ..heartbeat(worker, in_hand)
     };
-    Execution::new(store).heartbeat(&heartbeat, || now).unwrap();
+    let answer = Execution::new(store).heartbeat(&heartbeat, || now).unwrap();
+    let tasks = answer.tasks.into_iter();
+    tasks.map(|task| (task.task_id, task.attempt)).collect()
 }
 
 /// Tasks of one table, of two types, submitted one after the other.
@@ -94,25 +120,136 @@ fn tables_do_not_wait_for_each_other() {
     assert!(!Execution::new(&store).claim(&claim, || 0).unwrap().wait);
 }
 
+/// It may have committed, and another task could remove the version that tells.
 #[test]
-fn a_silent_worker_s_turn_is_over() {
+fn a_lost_task_s_next_attempt_comes_before_all_others() {
+    let store = MemoryStore::default();
+    let ids = submitted(&store, 3);
+    beat(&store, "a", 0);
+    assert!(begins(&store, &ids[1], "a", 1, 0));
+    for second in [1, 30, 31, 3600] {
+        assert!(!begins(&store, &ids[0], "b", 1, second * SECOND));
+    }
+    for (second, expected) in [(30, false), (31, true)] {
+        let began = begins(&store, &ids[1], "c", 2, second * SECOND);
+        assert_eq!(began, expected, "{second}");
+    }
+    beat(&store, "c", 40 * SECOND);
+    assert!(!begins(&store, &ids[0], "b", 1, 41 * SECOND));
+    end(&store, &ids[1], "c", 2, 42 * SECOND);
+    assert!(begins(&store, &ids[0], "b", 1, 43 * SECOND));
+}
+
+/// It was handed to its worker directly, and nobody else would learn of it.
+#[test]
+fn who_waits_for_a_lost_task_leaves_a_note() {
     let store = MemoryStore::default();
     let ids = submitted(&store, 2);
     beat(&store, "a", 0);
+    beat(&store, "b", 0);
     assert!(begins(&store, &ids[0], "a", 1, 0));
-    let cases = [(1, false), (30, false), (31, true)];
-    for (second, expected) in cases {
+    for (second, offers) in [(30, vec![]), (31, vec![(ids[0].clone(), 2)])] {
+        for _ in 0..2 {
+            assert!(!begins(&store, &ids[1], "b", 1, second * SECOND));
+        }
+        let in_hand = [(&ids[1], 1)];
         assert_eq!(
-            begins(&store, &ids[1], "b", 1, second * SECOND),
-            expected,
+            offered(&store, "b", &in_hand, 0, second * SECOND),
+            offers,
             "{second}"
         );
     }
-    // The lost task's next attempt waits for the one that has the table now.
-    assert!(!begins(&store, &ids[0], "a", 2, 32 * SECOND));
-    beat(&store, "b", 40 * SECOND);
-    end(&store, &ids[1], "b", 1, 41 * SECOND);
-    assert!(begins(&store, &ids[0], "a", 2, 42 * SECOND));
+    assert_eq!(store.increment("outbox", 0).unwrap(), 1, "one note");
+    assert!(begins(&store, &ids[0], "b", 2, 32 * SECOND));
+}
+
+/// Nobody may take the turn, and everybody waits for it.
+#[test]
+fn a_task_that_was_lost_for_the_last_time_lets_go_of_its_table() {
+    let store = MemoryStore::default();
+    let ids = submitted(&store, 2);
+    let mut now = 0;
+    for attempt in 1..=MAX_ATTEMPTS {
+        assert!(begins(&store, &ids[0], "a", attempt, now), "{attempt}");
+        now += 31 * SECOND;
+        assert!(!begins(&store, &ids[1], "b", 1, now));
+    }
+    assert_eq!(offered(&store, "b", &[(&ids[1], 1)], 0, now), []);
+    assert!(begins(&store, &ids[1], "b", 1, now));
+}
+
+/// Nobody ever learned of the grant.
+#[test]
+fn an_attempt_that_nobody_made_lets_go_of_its_table() {
+    let store = MemoryStore::default();
+    let ids = submitted(&store, 2);
+    let key = format!("task/{TABLE}/{}/{}", ids[0].task_type(), ids[0].slot());
+    store.increment(&format!("{key}/claim/1"), 1).unwrap();
+    for second in [0, 31] {
+        let refused = Execution::new(&store).claim(&claim(&ids[0], "a", 1), || second * SECOND);
+        assert!(refused.is_err());
+    }
+    for (second, expected) in [(32, false), (62, true)] {
+        let began = begins(&store, &ids[1], "b", 1, second * SECOND);
+        assert_eq!(began, expected, "{second}");
+    }
+}
+
+/// What another version of the service stored is not this one's to run.
+#[test]
+fn a_task_that_nobody_can_read_lets_go_of_its_table() {
+    let store = MemoryStore::default();
+    let ids = submitted(&store, 2);
+    assert!(begins(&store, &ids[0], "a", 1, 0));
+    let key = format!("task/{TABLE}/{}/{}", ids[0].task_type(), ids[0].slot());
+    store.set(&key, b"{\"task_type\":\"x\"}").unwrap();
+    assert!(begins(&store, &ids[1], "b", 1, SECOND));
+}
+
+#[test]
+fn attempts_above_1_are_offered_first_and_beyond_the_room() {
+    let store = MemoryStore::default();
+    let tables: Vec<String> = (0..20).map(|number| format!("T{number}")).collect();
+    let lost = tables.iter().map(|id| {
+        let tasks = Tasks::new(&store, id);
+        let [fresh, lost] = [0, 1].map(|at| {
+            let task = tasks.submit(&table(id), compact(), "R", [7; 10], 10, || at);
+            let dispatch = task.unwrap().dispatch(1);
+            Execution::new(&store).note(&dispatch).unwrap();
+            dispatch.task_id
+        });
+        let mut claim = claim(&lost, "a", 1);
+        claim.task.table_id = id.clone();
+        Execution::new(&store).claim(&claim, || 0).unwrap();
+        (fresh, lost)
+    });
+    assert_eq!(lost.count(), 20);
+    for (room, unfinished, fresh) in [(0, 8, 0), (5, 13, 0), (12, 20, 0), (23, 20, 3)] {
+        let heartbeat = Heartbeat {
+            room,
+            ..heartbeat("b", &[])
+        };
+        let answer = Execution::new(&store).heartbeat(&heartbeat, || 31 * SECOND);
+        let attempts: Vec<u32> = answer.unwrap().tasks.iter().map(|t| t.attempt).collect();
+        let expected = [vec![2; unfinished], vec![1; fresh]].concat();
+        assert_eq!(attempts, expected, "{room}");
+    }
+}
+
+/// A first attempt that waits in a worker is behind what waits for the second.
+#[test]
+fn a_lost_task_is_offered_to_whoever_has_a_lower_attempt_in_hand() {
+    let store = MemoryStore::default();
+    let ids = submitted(&store, 2);
+    beat(&store, "b", 0);
+    assert!(begins(&store, &ids[0], "a", 1, 0));
+    assert!(!begins(&store, &ids[1], "b", 1, 31 * SECOND));
+    let next = vec![(ids[0].clone(), 2)];
+    for (attempt, offers) in [(1, next), (2, vec![])] {
+        let in_hand = [(&ids[1], 1), (&ids[0], attempt)];
+        let offered = offered(&store, "b", &in_hand, 0, 31 * SECOND);
+        assert_eq!(offered, offers, "{attempt}");
+    }
 }
 
 #[test]
@@ -127,24 +264,25 @@ fn a_worker_that_started_again_goes_on_with_its_task() {
     assert!(begins(&store, &ids[0], "a", 2, 6 * SECOND));
 }
 
-/// Its lost task may wait behind another of the table in its own queue.
+/// It has another task of the table in hand, is full of such, and has forgotten the one with the turn.
 #[test]
 fn a_worker_that_started_again_does_not_wait_for_itself() {
     let store = MemoryStore::default();
-    let ids = submitted(&store, 4);
+    let ids = submitted(&store, 2);
     beat(&store, "a", 0);
     assert!(begins(&store, &ids[0], "a", 1, SECOND));
-    beat(&store, "a", 5 * SECOND);
-    assert!(!begins(&store, &ids[1], "b", 1, 6 * SECOND));
+    let in_hand = [(&ids[1], 1)];
     // A claim from before it got the turn comes late.
-    assert!(!begins(&store, &ids[2], "a", 1, SECOND));
-    // Though an older one waits: only this worker can tell that the turn is over.
-    assert!(begins(&store, &ids[2], "a", 1, 6 * SECOND));
-    assert!(!begins(&store, &ids[1], "b", 1, 8 * SECOND));
-    end(&store, &ids[2], "a", 1, 9 * SECOND);
-    // Not over and over: who waits comes first again.
-    assert!(!begins(&store, &ids[3], "a", 1, 10 * SECOND));
-    assert!(begins(&store, &ids[1], "b", 1, 10 * SECOND));
+    assert!(!begins(&store, &ids[1], "a", 1, SECOND));
+    assert_eq!(offered(&store, "a", &in_hand, 0, 2 * SECOND), []);
+    assert!(!begins(&store, &ids[1], "a", 1, 6 * SECOND));
+    assert_eq!(
+        offered(&store, "a", &in_hand, 0, 7 * SECOND),
+        [(ids[0].clone(), 2)]
+    );
+    assert!(begins(&store, &ids[0], "a", 2, 8 * SECOND));
+    end(&store, &ids[0], "a", 2, 9 * SECOND);
+    assert!(begins(&store, &ids[1], "a", 1, 10 * SECOND));
 }
 
 /// A claim that was cut short took the turn; repeated late, it must not lose it on its way.
@@ -206,19 +344,19 @@ fn a_claim_that_was_cut_short() {
         let (_, whole) = store.cut(operations, |store| {
             Execution::new(store).claim(&claim(&first.submitted.task_id, "a", 1), || 0)
         });
-        let mut began = false;
-        for minute in 1..4 {
-            began = begins(
-                &store,
-                &second.submitted.task_id,
-                "b",
-                1,
-                minute * 60 * SECOND,
-            );
-            if began {
-                break;
-            }
-        }
+        let first = &first.submitted.task_id;
+        // Granted, the turn is its next attempt's.
+        let granted = Tasks::new(&store, TABLE)
+            .get(first)
+            .unwrap()
+            .last_run()
+            .is_some();
+        let (id, attempt) = match granted {
+            true => (first, 2),
+            false => (&second.submitted.task_id, 1),
+        };
+        let mut minutes = 1..4;
+        let began = minutes.any(|minute| begins(&store, id, "b", attempt, minute * 60 * SECOND));
         assert!(began, "{operations}");
         if whole {
             return;
