@@ -5,8 +5,8 @@ use std::time::Duration;
 use backon::{ExponentialBuilder, Retryable};
 use lance_maintenance_dispatch::tables::{PURGED_PATH, Purged};
 use lance_maintenance_dispatch::{
-    CLAIM_PATH, Claim, Claimed, Dispatch, FINISH_PATH, Finish, HEARTBEAT_PATH, Heartbeat, Outcome,
-    PROGRESS_PATH, Report, TURN_SECONDS, TakeUp, TaskAddress, signature,
+    CLAIM_PATH, Claim, Claimed, Dispatch, FINISH_PATH, Finish, HEARTBEAT_PATH, Heartbeat, InHand,
+    LEAVE_PATH, Leave, Outcome, PROGRESS_PATH, Report, TURN_SECONDS, TakeUp, signature,
 };
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, StatusCode};
@@ -14,6 +14,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use url::Url;
+use uuid::Uuid;
 
 use crate::progress;
 use crate::time::unix_seconds;
@@ -22,6 +23,8 @@ use crate::time::unix_seconds;
 const CALL: Duration = Duration::from_secs(15);
 /// How long the first heartbeat may take, for which the application looks at everything it stores.
 const FIRST_HEARTBEAT: Duration = Duration::from_secs(120);
+/// How long leaving may take, in pauses and in each call.
+const LEAVING: Duration = Duration::from_secs(3);
 /// How much of an error's body goes into the log, in characters.
 const MAX_DETAIL: usize = 300;
 
@@ -87,6 +90,8 @@ pub struct Application {
     url: Url,
     secret: SecretString,
     worker_id: String,
+    /// Which of the worker's lives this is.
+    incarnation: String,
     patience: Patience,
 }
 
@@ -109,6 +114,7 @@ impl Application {
             url,
             secret,
             worker_id,
+            incarnation: Uuid::new_v4().simple().to_string(),
             patience,
         })
     }
@@ -122,6 +128,7 @@ impl Application {
     pub fn claim_of(&self, dispatch: &Dispatch) -> Claim {
         Claim {
             worker_id: self.worker_id.clone(),
+            incarnation: self.incarnation.clone(),
             task: dispatch.address(),
             attempt: dispatch.attempt,
         }
@@ -147,6 +154,16 @@ impl Application {
         self.call::<_, Claimed>(PROGRESS_PATH, &report, CALL)
             .await?;
         Ok(())
+    }
+
+    /// Whether an attempt is still this worker's. Repeated until the application answers: until then
+    /// it is not known.
+    pub async fn confirm(&self, claim: &Claim, report: progress::Report) -> Result<(), CallError> {
+        let call = || self.progress(claim, report.clone());
+        call.retry(self.patience.pauses())
+            .when(CallError::may_pass)
+            .notify(|error, pause| tracing::warn!(%error, ?pause, "asking again soon"))
+            .await
     }
 
     /// Ends an attempt. Repeated for as long as [`Patience::finish`] says.
@@ -186,15 +203,30 @@ impl Application {
         Ok(())
     }
 
+    /// Hands back what the worker had in hand when it began to stop, and leaves. Repeated for a short
+    /// while: nobody waits long for a worker that stops.
+    pub async fn leave(&self, in_hand: Vec<InHand>) -> Result<(), CallError> {
+        let leave = Leave {
+            worker_id: self.worker_id.clone(),
+            in_hand,
+        };
+        let call = || self.call::<_, Claimed>(LEAVE_PATH, &leave, LEAVING);
+        call.retry(self.patience.pauses().with_total_delay(Some(LEAVING)))
+            .when(CallError::may_pass)
+            .await?;
+        Ok(())
+    }
+
     /// Says that the worker lives, once.
     pub async fn heartbeat(
         &self,
         starting: bool,
-        in_hand: Vec<TaskAddress>,
+        in_hand: Vec<InHand>,
         room: usize,
     ) -> Result<TakeUp, CallError> {
         let heartbeat = Heartbeat {
             worker_id: self.worker_id.clone(),
+            incarnation: self.incarnation.clone(),
             starting,
             in_hand,
             room,

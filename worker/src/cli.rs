@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
+use serde::{Deserialize, Serialize};
 
 /// Runs maintenance tasks on Lance tables for the application that hands them over.
 ///
@@ -35,7 +36,7 @@ pub struct Cli {
 }
 
 /// How log lines look.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub enum LogFormat {
     /// For people.
     #[default]

@@ -8,11 +8,13 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bytesize::ByteSize;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use url::Url;
 
-use crate::cli::Cli;
+use crate::cli::{Cli, LogFormat};
+use crate::memory;
 use crate::operations;
 use crate::storage::StorageOptions;
 use crate::toml_file::{self, TomlError, plain_string};
@@ -78,6 +80,8 @@ pub struct Config {
     pub limits: Limits,
     /// How long running tasks may go on after the worker was told to stop.
     pub shutdown_grace: Duration,
+    /// How log lines look.
+    pub log_format: LogFormat,
 }
 
 /// How much the worker does.
@@ -91,6 +95,14 @@ pub struct Limits {
     /// How long a task may run.
     #[serde(with = "duration")]
     pub task_timeout: Duration,
+    /// How much memory the operations may use that run side by side, as far as can be told before.
+    pub memory_budget: ByteSize,
+    /// How much memory one task may use; it is stopped when it takes more. Without it, as much as all
+    /// together.
+    pub task_memory: Option<ByteSize>,
+    /// How long a table's store may take to answer.
+    #[serde(with = "duration")]
+    pub store_timeout: Duration,
     /// How often a task starts over after losing a commit to another writer.
     pub max_conflict_retries: u32,
     /// A cleanup never removes a version younger than this.
@@ -111,6 +123,9 @@ impl Default for Limits {
                 .saturating_add(1),
             max_queued_tasks: NonZeroUsize::MIN.saturating_add(999),
             task_timeout: Duration::from_secs(6 * 60 * 60),
+            memory_budget: ByteSize(memory::of_machine() / 4 * 3),
+            task_memory: None,
+            store_timeout: operation.store_timeout,
             max_conflict_retries: operation.max_conflict_retries,
             minimum_version_age: operation.minimum_version_age,
             concurrent_rewrites: NonZeroUsize::new(operation.concurrent_rewrites).unwrap_or(cores),
@@ -125,7 +140,13 @@ impl Limits {
             minimum_version_age: self.minimum_version_age,
             max_conflict_retries: self.max_conflict_retries,
             concurrent_rewrites: self.concurrent_rewrites.get(),
+            store_timeout: self.store_timeout,
         }
+    }
+
+    /// How much memory one task may use, in bytes.
+    pub fn task_memory(&self) -> u64 {
+        self.task_memory.unwrap_or(self.memory_budget).as_u64()
     }
 }
 
@@ -194,6 +215,7 @@ impl Config {
             storage,
             limits: file.limits,
             shutdown_grace: file.shutdown_grace,
+            log_format: cli.log_format,
         })
     }
 }

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep};
 use crate::application::Application;
 use crate::intake::{Intake, NotTaken};
 use crate::logging::task_span;
+use crate::metrics::Metrics;
 use crate::purges::Purges;
 use crate::queue::Refused;
 
@@ -44,6 +45,7 @@ pub async fn run(
     intake: Arc<Intake>,
     purges: Arc<Purges>,
     contact: Contact,
+    metrics: Metrics,
 ) {
     let mut starting = true;
     let mut silent = false;
@@ -67,6 +69,7 @@ pub async fn run(
                 }
             }
             Err(error) => {
+                metrics.heartbeat_unanswered();
                 // Once is enough in the log, until it answers again.
                 if silent {
                     tracing::debug!(%error, "no heartbeat");
@@ -145,6 +148,7 @@ mod tests {
             Arc::clone(&intake),
             purges,
             contact.clone(),
+            Metrics::new(),
         ));
         let purged = fake.wait_for(PURGED_PATH, 1).await;
         assert_eq!(

@@ -2,8 +2,9 @@
 //! heartbeat) and the one who takes them out (the runner).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use lance_maintenance_dispatch::{Dispatch, TaskAddress};
+use lance_maintenance_dispatch::{Dispatch, InHand};
 use tokio::sync::{Notify, watch};
 
 use crate::queue::{HeldLane, Queue, Refused};
@@ -15,6 +16,17 @@ pub enum NotTaken {
     Refused(Refused),
     /// The worker is about to stop.
     Closed,
+}
+
+/// How much there is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// Tasks that wait.
+    pub waiting: usize,
+    /// Tasks that run.
+    pub running: usize,
+    /// For how long the one has been waiting that has been for longest.
+    pub oldest: Duration,
 }
 
 /// The queue, and whether tasks may still come in and go out.
@@ -45,7 +57,9 @@ impl Intake {
         if !self.is_open() {
             return Err(NotTaken::Closed);
         }
-        queue.push(dispatch).map_err(NotTaken::Refused)?;
+        queue
+            .push(dispatch, Instant::now())
+            .map_err(NotTaken::Refused)?;
         drop(queue);
         self.changed.notify_one();
         Ok(())
@@ -91,10 +105,11 @@ impl Intake {
         None
     }
 
-    /// From now on no task comes in or goes out.
-    pub fn close(&self) {
-        let _queue = self.queue();
+    /// From now on no task comes in or goes out. What is in hand then.
+    pub fn close(&self) -> Vec<InHand> {
+        let queue = self.queue();
         self.open.send_replace(false);
+        queue.in_hand()
     }
 
     /// Whether tasks come in and go out.
@@ -109,8 +124,21 @@ impl Intake {
     }
 
     /// Every task that waits or runs.
-    pub fn in_hand(&self) -> Vec<TaskAddress> {
+    pub fn in_hand(&self) -> Vec<InHand> {
         self.queue().in_hand()
+    }
+
+    /// How much there is to do.
+    pub fn load(&self) -> Load {
+        let queue = self.queue();
+        Load {
+            waiting: queue.waiting(),
+            running: queue.running(),
+            oldest: queue
+                .oldest()
+                .map(|since| since.elapsed())
+                .unwrap_or_default(),
+        }
     }
 
     /// How many more tasks are welcome.

@@ -1,7 +1,7 @@
 //! The native worker: runs maintenance tasks on Lance tables.
 //!
 //! ```text
-//!  server ---\                                      /--> execute -> operations (Lance)
+//!  server ---\                                      /--> execute -> process -> operations (Lance)
 //!             >--> intake (queue) --> runner ------<
 //!  heartbeat -/                                     \--> application: claim, progress, finish
 //! ```
@@ -18,8 +18,10 @@
 //! | [`purges`] | removes the data of dropped tables in the background |
 //! | [`application`] | the application as the worker calls it |
 //! | [`execute`] | the seam between the two halves |
+//! | [`process`], [`supervision`] | the process of each operation, and what it asks |
 //! | [`operations`], [`progress`] | what a task does to its table, and how far it is |
-//! | [`logging`] | log lines |
+//! | [`memory`] | the memory that operations share |
+//! | [`logging`], [`metrics`] | what the worker says about itself |
 //!
 //! The worker contract, which both sides keep to, is described in `lance_maintenance_dispatch`.
 
@@ -29,8 +31,12 @@ pub mod config;
 pub mod execute;
 pub mod heartbeat;
 pub mod intake;
+mod local_folders;
 pub mod logging;
+pub mod memory;
+pub mod metrics;
 pub mod operations;
+pub mod process;
 pub mod progress;
 pub mod purges;
 pub mod queue;
@@ -38,6 +44,7 @@ pub mod runner;
 pub mod server;
 pub mod service;
 pub mod storage;
+pub mod supervision;
 pub mod tables;
 #[cfg(test)]
 mod testing;

@@ -8,12 +8,19 @@ use clap::Parser;
 use lance_worker::cli::Cli;
 use lance_worker::config::Config;
 use lance_worker::logging;
+use lance_worker::process;
 use lance_worker::service::Service;
 use tokio::runtime::{Builder, Handle};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 fn main() -> ExitCode {
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|flag| flag == process::FLAG)
+    {
+        return process::operation::run();
+    }
     let cli = Cli::parse();
     logging::start(cli.log_format);
     match run(&cli) {

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 /// A point that an operation has reached.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// How much of the work is done, 0 to 100. Goes back where an operation starts over.
     pub percent: u8,

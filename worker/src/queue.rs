@@ -2,9 +2,10 @@
 //! taking turns. A data structure without threads or clocks.
 
 use std::collections::{HashMap, VecDeque};
+use std::time::Instant;
 
 use lance_maintenance_api::task::TaskId;
-use lance_maintenance_dispatch::{Dispatch, TaskAddress};
+use lance_maintenance_dispatch::{Dispatch, InHand, TaskAddress};
 use percent_encoding::percent_decode_str;
 use url::Url;
 
@@ -39,15 +40,21 @@ pub struct HeldLane(String);
 
 #[derive(Debug, Default)]
 struct Lane {
+    /// Those that were attempted before come first.
     waiting: VecDeque<Dispatch>,
     running: bool,
+    /// How many of those that were attempted before have been put back since one of the others was
+    /// taken.
+    put_back: usize,
 }
 
 #[derive(Debug)]
 struct Place {
     address: TaskAddress,
     lane: String,
+    attempt: u32,
     running: bool,
+    since: Instant,
 }
 
 impl Queue {
@@ -62,35 +69,60 @@ impl Queue {
         }
     }
 
-    /// Appends a task to the lane of its table.
-    pub fn push(&mut self, dispatch: Dispatch) -> Result<(), Refused> {
-        if self.in_hand.contains_key(&dispatch.task_id) {
-            return Err(Refused::Duplicate);
+    /// Appends a task to the lane of its table. One that was attempted before is taken though there is
+    /// no room, in the place of an earlier attempt that waits, and comes before those that were not:
+    /// until it has ended, no other task of the table may begin.
+    pub fn push(&mut self, dispatch: Dispatch, now: Instant) -> Result<(), Refused> {
+        if let Some(place) = self.in_hand.get(&dispatch.task_id) {
+            if place.running || place.attempt >= dispatch.attempt {
+                return Err(Refused::Duplicate);
+            }
+            self.forget(&dispatch.task_id);
         }
-        if self.waiting >= self.max_waiting {
+        if self.waiting >= self.max_waiting && !is_begun(&dispatch) {
             return Err(Refused::Full);
         }
         let name = lane_name(&dispatch.table.location);
         let place = Place {
             address: dispatch.address(),
             lane: name.clone(),
+            attempt: dispatch.attempt,
             running: false,
+            since: now,
         };
         self.in_hand.insert(dispatch.task_id.clone(), place);
         self.waiting += 1;
         let lane = self.lanes.entry(name.clone()).or_default();
-        lane.waiting.push_back(dispatch);
+        match is_begun(&dispatch) {
+            true => lane.insert(dispatch),
+            false => lane.waiting.push_back(dispatch),
+        }
         if !lane.running && lane.waiting.len() == 1 {
             self.ready.push_back(name);
         }
         Ok(())
     }
 
+    /// Lets go of a task that waits.
+    fn forget(&mut self, task_id: &TaskId) {
+        let Some(place) = self.in_hand.remove(task_id) else {
+            return;
+        };
+        self.waiting -= 1;
+        if let Some(lane) = self.lanes.get_mut(&place.lane) {
+            lane.waiting.retain(|waiting| waiting.task_id != *task_id);
+            if lane.waiting.is_empty() && !lane.running {
+                self.lanes.remove(&place.lane);
+                self.ready.retain(|ready| *ready != place.lane);
+            }
+        }
+    }
+
     /// Takes the next task, whose table is busy from now until [`Queue::done`].
     pub fn take(&mut self) -> Option<Dispatch> {
         let name = self.ready.pop_front()?;
         let lane = self.lanes.get_mut(&name)?;
-        let dispatch = lane.waiting.pop_front()?;
+        let dispatch = lane.take()?;
         lane.running = true;
         self.waiting -= 1;
         if let Some(place) = self.in_hand.get_mut(&dispatch.task_id) {
@@ -110,8 +142,9 @@ impl Queue {
         }
     }
 
-    /// Puts a task that was taken back, before what waits for the same table; the table goes behind
-    /// those that are waiting for their turn.
+    /// Puts a task that was taken back, before what waits for the same table; but not before all that
+    /// was attempted before has been taken once, and then the first of the rest: they may be waiting
+    /// for each other. The table goes behind those that are waiting for their turn.
     pub fn put_back(&mut self, dispatch: Dispatch) {
         let Some(place) = self.in_hand.get_mut(&dispatch.task_id) else {
             return;
@@ -122,7 +155,7 @@ impl Queue {
         let name = place.lane.clone();
         self.waiting += 1;
         if let Some(lane) = self.lanes.get_mut(&name) {
-            lane.waiting.push_front(dispatch);
+            lane.put_back(dispatch);
         }
         self.let_go(name);
     }
@@ -157,16 +190,66 @@ impl Queue {
         }
     }
 
-    /// Every task that waits or runs, in no particular order.
-    pub fn in_hand(&self) -> Vec<TaskAddress> {
-        let addresses = self.in_hand.values().map(|place| &place.address);
-        addresses.cloned().collect()
+    /// Every task that waits or runs, with its attempt, in no particular order.
+    pub fn in_hand(&self) -> Vec<InHand> {
+        let in_hand = self.in_hand.values().map(|place| InHand {
+            task: place.address.clone(),
+            attempt: Some(place.attempt),
+        });
+        in_hand.collect()
+    }
+
+    /// How many tasks run.
+    pub fn running(&self) -> usize {
+        self.in_hand.len() - self.waiting
+    }
+
+    /// How many wait.
+    pub fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// Since when the task has been in hand that waits and has been for longest.
+    pub fn oldest(&self) -> Option<Instant> {
+        let waiting = self.in_hand.values().filter(|place| !place.running);
+        waiting.map(|place| place.since).min()
     }
 
     /// How many more tasks may wait.
     pub fn room(&self) -> usize {
         self.max_waiting.saturating_sub(self.waiting)
     }
+}
+
+impl Lane {
+    fn begun(&self) -> usize {
+        let begun = self.waiting.iter().take_while(|task| is_begun(task));
+        begun.count()
+    }
+
+    /// Puts a task before the others, behind those that were attempted before.
+    fn insert(&mut self, dispatch: Dispatch) {
+        self.waiting.insert(self.begun(), dispatch);
+    }
+
+    fn put_back(&mut self, dispatch: Dispatch) {
+        self.put_back += usize::from(is_begun(&dispatch));
+        self.insert(dispatch);
+    }
+
+    fn take(&mut self) -> Option<Dispatch> {
+        let begun = self.begun();
+        if begun < self.waiting.len() && self.put_back >= begun {
+            self.put_back = 0;
+            return self.waiting.remove(begun);
+        }
+        self.waiting.pop_front()
+    }
+}
+
+/// Whether the task was attempted before.
+fn is_begun(dispatch: &Dispatch) -> bool {
+    dispatch.attempt > 1
 }
 
 /// A location in the one form that all its spellings share.
@@ -220,8 +303,8 @@ mod tests {
         let first = dispatch(1, "file:///w/t.lance");
         let mut second = dispatch(2, "file:///w/t.lance/");
         second.table.id = "another".to_owned();
-        queue.push(first.clone()).unwrap();
-        queue.push(second.clone()).unwrap();
+        queue.push(first.clone(), Instant::now()).unwrap();
+        queue.push(second.clone(), Instant::now()).unwrap();
         assert_eq!(queue.take(), Some(first.clone()));
         assert_eq!(queue.take(), None);
         queue.done(&first.task_id);
@@ -233,7 +316,7 @@ mod tests {
         let mut queue = Queue::new(9);
         let (a, b, c) = (dispatch(1, "/a"), dispatch(2, "/a"), dispatch(3, "/b"));
         for task in [&a, &b, &c] {
-            queue.push(task.clone()).unwrap();
+            queue.push(task.clone(), Instant::now()).unwrap();
         }
         assert_eq!(queue.take(), Some(a.clone()));
         queue.put_back(a.clone());
@@ -248,21 +331,101 @@ mod tests {
     }
 
     #[test]
+    fn tasks_that_wait_go_round() {
+        let mut queue = Queue::new(9);
+        let begun = |number| Dispatch {
+            attempt: 2,
+            ..dispatch(number, "/a")
+        };
+        let tasks = [dispatch(1, "/a"), dispatch(2, "/a"), begun(3), begun(4)];
+        for task in tasks {
+            queue.push(task, Instant::now()).unwrap();
+        }
+        let mut taken = Vec::new();
+        for _ in 0..7 {
+            let task = queue.take().unwrap();
+            taken.push(task.task_id.slot());
+            queue.put_back(task);
+        }
+        assert_eq!(taken, [3, 4, 1, 3, 4, 1, 3]);
+        for number in [3, 4] {
+            queue.forget(&dispatch(number, "/a").task_id);
+        }
+        // The first of those that were not attempted waits before the others.
+        for _ in 0..2 {
+            let task = queue.take().unwrap();
+            assert_eq!(task.task_id.slot(), 1);
+            queue.put_back(task);
+        }
+    }
+
+    #[test]
+    fn a_task_that_was_attempted_before_comes_first_and_always_fits() {
+        let mut queue = Queue::new(2);
+        let (a, b) = (dispatch(1, "/a"), dispatch(2, "/a"));
+        let begun = |number| Dispatch {
+            attempt: 2,
+            ..dispatch(number, "/a")
+        };
+        for task in [a.clone(), b.clone(), begun(3), begun(4)] {
+            queue.push(task, Instant::now()).unwrap();
+        }
+        assert_eq!(queue.room(), 0);
+        assert_eq!(
+            queue.push(dispatch(5, "/a"), Instant::now()),
+            Err(Refused::Full)
+        );
+        for expected in [begun(3), begun(4), a, b] {
+            assert_eq!(queue.take(), Some(expected.clone()));
+            queue.done(&expected.task_id);
+        }
+        assert!(queue.lanes.is_empty() && queue.ready.is_empty());
+    }
+
+    #[test]
+    fn a_later_attempt_comes_in_the_place_of_one_that_waits() {
+        let mut queue = Queue::new(9);
+        let attempt = |attempt| Dispatch {
+            attempt,
+            ..dispatch(1, "/a")
+        };
+        queue.push(attempt(1), Instant::now()).unwrap();
+        queue.push(attempt(2), Instant::now()).unwrap();
+        for late in [1, 2] {
+            let late = queue.push(attempt(late), Instant::now());
+            assert_eq!(late, Err(Refused::Duplicate));
+        }
+        assert_eq!(queue.room(), 8);
+        assert_eq!(queue.take(), Some(attempt(2)));
+        // One that runs is let be.
+        let next = queue.push(attempt(3), Instant::now());
+        assert_eq!(next, Err(Refused::Duplicate));
+        queue.done(&attempt(2).task_id);
+        assert!(queue.lanes.is_empty() && queue.ready.is_empty());
+    }
+
+    #[test]
     fn a_task_is_taken_once_and_no_more_than_fit() {
         let mut queue = Queue::new(2);
         let (a, b, c) = (dispatch(1, "/a"), dispatch(2, "/a"), dispatch(3, "/b"));
-        queue.push(a.clone()).unwrap();
-        assert_eq!(queue.push(a.clone()), Err(Refused::Duplicate));
-        queue.push(b.clone()).unwrap();
+        queue.push(a.clone(), Instant::now()).unwrap();
+        assert_eq!(
+            queue.push(a.clone(), Instant::now()),
+            Err(Refused::Duplicate)
+        );
+        queue.push(b.clone(), Instant::now()).unwrap();
         assert_eq!(queue.room(), 0);
-        assert_eq!(queue.push(c.clone()), Err(Refused::Full));
+        assert_eq!(queue.push(c.clone(), Instant::now()), Err(Refused::Full));
         // A duplicate is one even when there is no room.
-        let again = Dispatch { attempt: 2, ..b };
-        assert_eq!(queue.push(again), Err(Refused::Duplicate));
+        let duplicate = queue.push(b.clone(), Instant::now());
+        assert_eq!(duplicate, Err(Refused::Duplicate));
         assert_eq!(queue.take(), Some(a.clone()));
-        assert_eq!(queue.push(a.clone()), Err(Refused::Duplicate));
+        assert_eq!(
+            queue.push(a.clone(), Instant::now()),
+            Err(Refused::Duplicate)
+        );
         assert_eq!(queue.in_hand().len(), 2);
-        queue.push(c).unwrap();
+        queue.push(c, Instant::now()).unwrap();
         queue.done(&a.task_id);
         assert_eq!(queue.in_hand().len(), 2);
         // What is not running can't be done.
@@ -278,10 +441,10 @@ mod tests {
     fn a_held_table_is_busy_and_keeps_its_tasks() {
         let mut queue = Queue::new(9);
         let (a, b) = (dispatch(1, "file:///w/a"), dispatch(2, "file:///w/b"));
-        queue.push(a.clone()).unwrap();
+        queue.push(a.clone(), Instant::now()).unwrap();
         let held = queue.hold("file:///w/a/").unwrap();
         assert_eq!(queue.hold("file:///w/a"), None);
-        queue.push(b.clone()).unwrap();
+        queue.push(b.clone(), Instant::now()).unwrap();
         assert_eq!(queue.take(), Some(b.clone()));
         assert_eq!(queue.take(), None);
         // A table on which a task runs can't be held.
@@ -324,7 +487,7 @@ mod tests {
                     Step::Push(table) => {
                         let task = dispatch(number as u64, &format!("/{table}"));
                         let room = queue.room();
-                        prop_assert_eq!(queue.push(task.clone()).is_ok(), room > 0);
+                        prop_assert_eq!(queue.push(task.clone(), Instant::now()).is_ok(), room > 0);
                         if room > 0 {
                             waiting.entry(task.table.location.clone()).or_default().push_back(task);
                         }

@@ -1,8 +1,6 @@
 //! Takes tasks out of the queue and sees each of them through: claim, run, report, finish.
 //!
-//! Operations run on a tokio runtime of their own. Lance mixes computing into its futures, and one
-//! that computes for a minute must hold up neither a heartbeat, for want of which the application
-//! would take the worker for dead, nor the answer to a submit.
+//! Operations run in processes of their own: see [`crate::process`].
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,13 +18,20 @@ use crate::application::{Application, CallError};
 use crate::execute::Execute;
 use crate::intake::{Held, Intake};
 use crate::logging::task_span;
+use crate::memory::MemoryBudget;
+use crate::metrics::{Ended, Metrics};
 use crate::progress::{Progress, Report};
+use crate::supervision::Supervision;
 
 /// The shortest time between two reports of progress of one task.
 const REPORT_PAUSE: Duration = Duration::from_secs(1);
 /// How long an operation that was told to stop may take to do so, before its table is given to the
 /// next task all the same.
-const STOP: Duration = Duration::from_secs(10);
+const STOP: Duration = Duration::from_secs(60);
+/// The same while the worker stops: whoever told it to does not wait for ever.
+const HALT: Duration = Duration::from_secs(10);
+/// How long the answer to a claim is waited for while the worker stops.
+const ANSWER: Duration = Duration::from_secs(2);
 
 /// What runs tasks.
 #[derive(Clone)]
@@ -43,6 +48,12 @@ pub struct Runner {
     pub max_concurrent: usize,
     /// How long a task may run.
     pub task_timeout: Duration,
+    /// The memory that operations share.
+    pub memory: MemoryBudget,
+    /// Where it is counted how they end.
+    pub metrics: Metrics,
+    /// Whether what runs has to stop and be handed back.
+    pub halt: watch::Receiver<bool>,
 }
 
 /// What came of a claim.
@@ -95,10 +106,14 @@ impl Runner {
     /// Claims a task.
     async fn claim(&self, held: &Held) -> Claiming {
         let claim = self.application.claim_of(held.dispatch());
+        let mut asked = std::pin::pin!(self.application.claim(&claim));
         let claimed = tokio::select! {
-            claimed = self.application.claim(&claim) => claimed,
-            // Unclaimed, another worker takes it up, or this one after its restart.
-            () = self.intake.closed() => return Claiming::Lost,
+            claimed = &mut asked => claimed,
+            () = self.intake.closed() => {
+                // It is handed back; but not before it is known whether it was granted.
+                let _ = timeout(ANSWER, asked).await;
+                return Claiming::Lost;
+            }
         };
         match claimed {
             Ok(claimed) if claimed.wait => {
@@ -126,11 +141,20 @@ impl Runner {
         let claim = self.application.claim_of(dispatch);
         let started = Instant::now();
         tracing::info!(attempt = dispatch.attempt, "started");
-        let Some(outcome) = self.operate(dispatch, &claim).await else {
-            tracing::warn!("stopped, as the attempt was lost");
+        let outcome = self.operate(dispatch, &claim).await;
+        let took = started.elapsed();
+        let ended = match &outcome {
+            Some(Outcome::Completed(_)) => Ended::Completed,
+            Some(Outcome::Failed(_)) => Ended::Failed,
+            None => Ended::Lost,
+        };
+        let metrics = self.metrics.of(dispatch.params.task_type());
+        metrics.ended(ended, took);
+        let Some(outcome) = outcome else {
+            tracing::warn!("stopped: the attempt was lost or is handed back");
             return;
         };
-        let seconds = started.elapsed().as_secs_f64();
+        let seconds = took.as_secs_f64();
         match &outcome {
             Outcome::Completed(_) => tracing::info!(seconds, "completed"),
             Outcome::Failed(error) => tracing::warn!(seconds, %error, "failed"),
@@ -140,23 +164,51 @@ impl Runner {
         }
     }
 
-    /// Runs the operation to its end, or until its time is over or the attempt lost (none).
+    /// Runs the operation to its end, or until its time is over, or the attempt lost or handed back
+    /// (none).
     async fn operate(&self, dispatch: &Dispatch, claim: &Claim) -> Option<Outcome> {
         let progress = Progress::new();
         let reports = progress.subscribe();
-        let operation = self.executor.execute(dispatch, progress).in_current_span();
+        let supervision = Supervision::new(
+            self.application.clone(),
+            claim.clone(),
+            progress.subscribe(),
+            self.memory.clone(),
+            self.metrics.of(dispatch.params.task_type()),
+        );
+        let supervisor = Arc::clone(&supervision);
+        let operation = self.executor.execute(dispatch, progress, supervisor);
         // A set, since it stops its task when it is dropped.
         let mut running = JoinSet::new();
-        running.spawn_on(operation, &self.operations);
-        let outcome = tokio::select! {
-            ended = running.join_next() => return Some(outcome(ended, dispatch)),
-            () = sleep(self.task_timeout) => Some(Outcome::Failed(self.over_time())),
-            () = self.forward(reports, claim) => None,
+        running.spawn_on(operation.in_current_span(), &self.operations);
+        let (why, patience) = tokio::select! {
+            ended = running.join_next() => {
+                let outcome = outcome(ended, dispatch);
+                return (!supervision.is_lost()).then_some(outcome);
+            }
+            () = sleep(self.task_timeout) => (Some(self.over_time()), STOP),
+            () = self.forward(reports, claim) => (None, STOP),
+            () = supervision.lost() => (None, STOP),
+            () = self.halted() => (None, HALT),
         };
-        if timeout(STOP, running.shutdown()).await.is_err() {
+        supervision.stop();
+        let Ok(ended) = timeout(patience, running.join_next()).await else {
             tracing::error!("the operation does not stop; it is left behind");
+            return why.map(Outcome::Failed);
+        };
+        // It may have ended just then, or have been about to commit.
+        match outcome(ended, dispatch) {
+            completed @ Outcome::Completed(_) if !supervision.is_lost() => Some(completed),
+            _ => why.map(Outcome::Failed),
         }
-        outcome
+    }
+
+    /// Returns when what runs has to be handed back.
+    async fn halted(&self) {
+        // An error says that nobody can say so any more.
+        if self.halt.clone().wait_for(|halt| *halt).await.is_err() {
+            std::future::pending().await
+        }
     }
 
     /// Passes reports on; returns when the attempt is lost.

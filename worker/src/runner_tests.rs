@@ -6,6 +6,7 @@ use serde_json::json;
 use tokio::sync::{Barrier, Notify};
 
 use super::*;
+use crate::operations::supervisor::Supervisor;
 use crate::testing::{FakeApplication, dispatch};
 
 type Outcome = Result<Value, TaskError>;
@@ -17,8 +18,22 @@ impl<F> Execute for Operation<F>
 where
     F: Fn(Dispatch, Progress) -> BoxFuture<'static, Outcome> + Send + Sync,
 {
-    fn execute(&self, dispatch: &Dispatch, progress: Progress) -> BoxFuture<'static, Outcome> {
-        self.0(dispatch.clone(), progress)
+    fn execute(
+        &self,
+        dispatch: &Dispatch,
+        progress: Progress,
+        supervisor: Arc<dyn Supervisor>,
+    ) -> BoxFuture<'static, Outcome> {
+        let operation = self.0(dispatch.clone(), progress);
+        async move {
+            tokio::select! {
+                outcome = operation => outcome,
+                () = supervisor.stopped() => {
+                    Err(TaskError::new(ErrorName::ServiceUnavailable, "stopped"))
+                }
+            }
+        }
+        .boxed()
     }
 }
 
@@ -26,6 +41,7 @@ struct Bench {
     fake: FakeApplication,
     intake: Arc<Intake>,
     runner: Runner,
+    _halt: watch::Sender<bool>,
 }
 
 impl Bench {
@@ -34,6 +50,7 @@ impl Bench {
     ) -> Self {
         let fake = FakeApplication::start().await;
         let intake = Intake::new(9);
+        let halt = watch::Sender::new(false);
         let runner = Runner {
             intake: Arc::clone(&intake),
             application: fake.client(),
@@ -41,11 +58,15 @@ impl Bench {
             operations: Handle::current(),
             max_concurrent: 2,
             task_timeout: Duration::from_secs(60),
+            memory: MemoryBudget::new(1 << 30),
+            metrics: Metrics::new(),
+            halt: halt.subscribe(),
         };
         Self {
             fake,
             intake,
             runner,
+            _halt: halt,
         }
     }
 
@@ -73,8 +94,12 @@ async fn claims_then_runs_then_finishes() {
     bench.start();
     let ends = bench.ends(1).await;
     assert_eq!(bench.fake.steps(), ["claim", "finish"]);
+    let mut end = ends[0].clone();
+    // Drawn at each start.
+    let incarnation = end.as_object_mut().unwrap().remove("incarnation");
+    assert_eq!(incarnation.unwrap().as_str().unwrap().len(), 32);
     assert_eq!(
-        ends[0],
+        end,
         json!({
             "worker_id": "worker-1",
             "table_id": "/a",
@@ -334,8 +359,9 @@ async fn closing_waits_for_what_runs_and_starts_nothing() {
     running.await.unwrap();
     let steps = bench.fake.steps();
     assert_eq!(steps.iter().filter(|step| *step == "finish").count(), 1);
-    assert_eq!(steps.last().unwrap(), "finish");
+    let claims = bench.fake.wait_for(CLAIM_PATH, 2).await;
+    assert!(claims.iter().all(|claim| claim["table_id"] != "/c"));
     // What was not claimed is the application's again.
     assert_eq!(bench.intake.in_hand().len(), 1);
-    assert_eq!(bench.intake.in_hand()[0].table_id, "/c");
+    assert_eq!(bench.intake.in_hand()[0].task.table_id, "/c");
 }

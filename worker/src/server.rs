@@ -1,5 +1,5 @@
 //! What the worker serves: tasks from the application, what the catalog asks about tables, and two
-//! checks for whoever supervises it.
+//! checks and its metrics for whoever supervises it.
 //!
 //! | request | answers |
 //! |---|---|
@@ -7,6 +7,7 @@
 //! | `POST /v1/tables/...` | see [`lance_maintenance_dispatch::tables`]; 400, 401, 413, 503 |
 //! | `GET /healthz` | 200 while the worker lives |
 //! | `GET /readyz` | 200 while the application answers, else 503 |
+//! | `GET /metrics` | 200, the text format of Prometheus |
 
 mod tables;
 
@@ -22,6 +23,7 @@ use axum::{Json, Router};
 use lance_maintenance_api::{ApiError, ErrorName};
 use lance_maintenance_dispatch::{Dispatch, HEARTBEAT_SECONDS, TASKS_PATH, signature};
 use secrecy::{ExposeSecret, SecretString};
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -30,6 +32,8 @@ use uuid::Uuid;
 use crate::heartbeat::Contact;
 use crate::intake::{Intake, NotTaken};
 use crate::logging::task_span;
+use crate::memory::MemoryBudget;
+use crate::metrics::{CONTENT_TYPE, Metrics};
 use crate::purges::Purges;
 use crate::queue::Refused;
 use crate::tables::Tables;
@@ -57,6 +61,10 @@ pub struct Desk {
     pub operations: Handle,
     /// What messages are signed with.
     pub secret: SecretString,
+    /// What is counted.
+    pub metrics: Metrics,
+    /// The memory that operations share.
+    pub memory: MemoryBudget,
 }
 
 /// The worker's routes.
@@ -66,6 +74,7 @@ pub fn router(desk: Desk) -> Router {
         .merge(tables::router())
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready))
+        .route("/metrics", get(metrics))
         .fallback(no_such_operation)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(DefaultBodyLimit::max(MAX_BODY))
@@ -78,14 +87,27 @@ async fn take_task(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<StatusCode, Refusal> {
-    let body = body.map_err(|rejection| unreadable(&rejection, MAX_BODY))?;
-    verify(&desk.secret, &uri, &headers, &body)?;
-    let dispatch: Dispatch = serde_json::from_slice(&body)
-        .map_err(|error| ApiError::invalid(format!("The task can't be read: {error}.")))?;
+    let dispatch: Dispatch = desk.read(&uri, &headers, body)?;
     let _span = task_span(&dispatch).entered();
     desk.intake.offer(dispatch).map_err(not_taken)?;
     tracing::info!("queued");
     Ok(StatusCode::ACCEPTED)
+}
+
+impl Desk {
+    /// The message, once its signature is checked.
+    fn read<Message: DeserializeOwned>(
+        &self,
+        uri: &Uri,
+        headers: &HeaderMap,
+        body: Result<Bytes, BytesRejection>,
+    ) -> Result<Message, Refusal> {
+        let body = body.map_err(|rejection| unreadable(&rejection, MAX_BODY))?;
+        verify(&self.secret, uri, headers, &body)?;
+        let message = serde_json::from_slice(&body)
+            .map_err(|error| ApiError::invalid(format!("The message can't be read: {error}.")))?;
+        Ok(message)
+    }
 }
 
 async fn healthy() -> Response {
@@ -100,6 +122,17 @@ async fn ready(State(desk): State<Desk>) -> Result<Response, Refusal> {
         return Err(unavailable("The application does not answer the worker's heartbeats.").into());
     }
     Ok(Json(json!({"status": "ready", "room": desk.intake.room()})).into_response())
+}
+
+async fn metrics(State(desk): State<Desk>) -> Result<Response, Refusal> {
+    let text = desk.metrics.text(&desk.intake, &desk.memory);
+    let text = text.map_err(|_| {
+        ApiError::new(
+            ErrorName::InternalError,
+            "The metrics can't be written down.",
+        )
+    })?;
+    Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response())
 }
 
 async fn no_such_operation() -> Refusal {

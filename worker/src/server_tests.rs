@@ -109,3 +109,70 @@ async fn what_is_not_a_signed_task() {
     let request = worker.client.get(format!("{}/healthz", worker.url));
     assert_eq!(read(request).await.0, 200);
 }
+
+#[tokio::test]
+async fn metrics_say_how_things_are_and_what_was_counted() {
+    use std::time::Duration;
+
+    use lance_maintenance_api::task::TaskType;
+
+    use crate::metrics::Ended;
+    use crate::operations::supervisor::{Changed, Measure, Phase};
+
+    let worker = Served::with_room(9).await;
+    for number in 1..=3 {
+        worker.intake.offer(dispatch(number, "/a")).unwrap();
+    }
+    let _running = worker.intake.next().await.unwrap();
+    let _share = worker.desk.memory.reserve(100 << 20).await;
+    worker.desk.metrics.heartbeat_unanswered();
+    let compactions = worker.desk.metrics.of(TaskType::Compact);
+    compactions.ended(Ended::Completed, Duration::from_secs(2));
+    compactions.ended(Ended::Lost, Duration::from_secs(100));
+    for measure in [
+        Measure::Phase(Phase::Work, Duration::from_secs(3)),
+        Measure::Conflict,
+        Measure::Retry,
+        Measure::OrphansRemoved(5),
+        Measure::Changed(Changed {
+            rows: 7,
+            fragments: 2,
+            bytes_written: 11,
+            bytes_removed: 13,
+        }),
+    ] {
+        compactions.measure(measure);
+    }
+    let request = worker.client.get(format!("{}/metrics", worker.url));
+    let response = request.send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.headers()["content-type"], CONTENT_TYPE);
+    let text = response.text().await.unwrap();
+    let of = "{task_type=\"lance_compact\"}";
+    for line in [
+        "tasks_waiting 2".to_owned(),
+        "tasks_running 1".to_owned(),
+        "memory_budget_bytes 1073741824".to_owned(),
+        "memory_reserved_bytes 104857600".to_owned(),
+        "heartbeats_unanswered_total 1".to_owned(),
+        "tasks_total{task_type=\"lance_compact\",outcome=\"completed\"} 1".to_owned(),
+        "tasks_total{task_type=\"lance_compact\",outcome=\"lost\"} 1".to_owned(),
+        format!("task_duration_seconds_sum{of} 102.0"),
+        "phase_duration_seconds_count{task_type=\"lance_compact\",phase=\"work\"} 1".to_owned(),
+        format!("commit_conflicts_total{of} 1"),
+        format!("commit_retries_total{of} 1"),
+        format!("orphans_removed_total{of} 5"),
+        format!("changed_rows_total{of} 7"),
+        format!("changed_fragments_total{of} 2"),
+        format!("written_bytes_total{of} 11"),
+        format!("removed_bytes_total{of} 13"),
+    ] {
+        let line = format!("lance_worker_{line}");
+        assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
+    }
+    let oldest = text
+        .lines()
+        .find_map(|line| line.strip_prefix("lance_worker_oldest_waiting_seconds "));
+    assert!(oldest.unwrap().parse::<u64>().unwrap() < 60);
+    assert!(text.ends_with("# EOF\n"));
+}

@@ -2,24 +2,31 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::application::{Application, Patience};
 use crate::config::Config;
-use crate::execute::{Execute, LanceExecutor};
+use crate::execute::Execute;
 use crate::heartbeat::{self, Contact};
 use crate::intake::Intake;
+use crate::memory::MemoryBudget;
+use crate::metrics::Metrics;
+use crate::process::executor::ProcessExecutor;
 use crate::purges::Purges;
 use crate::runner::Runner;
 use crate::server::{self, Desk};
 use crate::tables::Tables;
+
+/// How long tasks that were told to stop may take to, before their operations are killed.
+const HALT: Duration = Duration::from_secs(12);
 
 /// Why a worker does not start.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +39,9 @@ pub enum StartError {
         /// Why not.
         source: io::Error,
     },
+    /// It is not known where the worker's own executable is.
+    #[error("can't find the worker's own executable: {0}")]
+    Executable(io::Error),
     /// The HTTP client can't be set up.
     #[error("can't set up the HTTP client: {0}")]
     Client(#[from] reqwest::Error),
@@ -46,6 +56,9 @@ pub struct Service {
     /// The places for writes, and how many there are.
     writes: (Arc<Semaphore>, usize),
     intake: Arc<Intake>,
+    application: Application,
+    /// Tells what runs to stop and to be handed back.
+    halt: watch::Sender<bool>,
     stop_server: oneshot::Sender<()>,
     server: JoinHandle<io::Result<()>>,
     runner: JoinHandle<()>,
@@ -53,11 +66,15 @@ pub struct Service {
 }
 
 impl Service {
-    /// Starts a worker that runs Lance on the runtime `operations`.
+    /// Starts a worker that runs tasks in processes of its own executable, and what it does to tables at
+    /// once on the runtime `operations`.
     pub async fn start(config: Config, operations: Handle) -> Result<Self, StartError> {
-        let executor = Arc::new(LanceExecutor {
+        let executor = Arc::new(ProcessExecutor {
+            program: own_executable()?,
             storage: config.storage.clone(),
             limits: config.limits.operation(),
+            task_memory: config.limits.task_memory(),
+            log_format: config.log_format,
         });
         Self::start_with(config, executor, operations).await
     }
@@ -85,6 +102,9 @@ impl Service {
         )?;
         let intake = Intake::new(config.limits.max_queued_tasks.get());
         let contact = Contact::default();
+        let metrics = Metrics::new();
+        let memory = MemoryBudget::new(config.limits.memory_budget.as_u64());
+        let halt = watch::Sender::new(false);
         let tables = Tables::new(config.storage);
         let purges = Purges::new(
             tables.clone(),
@@ -102,6 +122,8 @@ impl Service {
             writes: Arc::clone(&writes),
             operations: operations.clone(),
             secret: config.secret,
+            metrics: metrics.clone(),
+            memory: memory.clone(),
         });
         let (stop_server, stopped) = oneshot::channel();
         let serving = axum::serve(listener, router).with_graceful_shutdown(async {
@@ -115,6 +137,9 @@ impl Service {
             operations,
             max_concurrent,
             task_timeout: config.limits.task_timeout,
+            memory,
+            metrics: metrics.clone(),
+            halt: halt.subscribe(),
         };
         Ok(Self {
             address,
@@ -125,12 +150,15 @@ impl Service {
             server: tokio::spawn(serving.into_future()),
             runner: tokio::spawn(runner.run()),
             heartbeat: tokio::spawn(heartbeat::run(
-                application,
+                application.clone(),
                 Arc::clone(&intake),
                 purges,
                 contact,
+                metrics,
             )),
             intake,
+            application,
+            halt,
         })
     }
 
@@ -144,17 +172,19 @@ impl Service {
         &self.worker_id
     }
 
-    /// Refuses new tasks and writes, gives those that run the time to end, and stops. Heartbeats go on in the
-    /// meantime, so that nobody takes up what still runs here; what is left then is taken up when
-    /// this worker starts again, or by another one after the lease.
+    /// Refuses new tasks and writes, gives those that run the time to end, hands back what is left,
+    /// and stops. Heartbeats go on in the meantime, so that nobody takes up what still runs here.
     pub async fn stop(mut self) {
-        self.intake.close();
+        let in_hand = self.intake.close();
         let until = Instant::now() + self.grace;
         if timeout_at(until, &mut self.runner).await.is_err() {
-            tracing::warn!("tasks that still run are left to the next worker");
-            self.runner.abort();
-            // Aborted, it ends; only then are its operations told to stop.
-            let _ = self.runner.await;
+            tracing::warn!("tasks that still run are handed back");
+            self.halt.send_replace(true);
+            if timeout(HALT, &mut self.runner).await.is_err() {
+                self.runner.abort();
+                // Aborted, it ends; only then are its operations gone.
+                let _ = self.runner.await;
+            }
         }
         let (writes, places) = self.writes;
         let places = u32::try_from(places).unwrap_or(u32::MAX);
@@ -165,6 +195,11 @@ impl Service {
             tracing::warn!("tables that are still being written are left as they are");
         }
         self.heartbeat.abort();
+        if !in_hand.is_empty()
+            && let Err(error) = self.application.leave(in_hand).await
+        {
+            tracing::warn!(%error, "not handed back: others take it up when the lease is over");
+        }
         // A receiver that is gone says that the server has ended already.
         let _ = self.stop_server.send(());
         // A client that keeps its connection busy is not waited for.
@@ -174,6 +209,16 @@ impl Service {
         {
             self.server.abort();
         }
+    }
+}
+
+/// The executable that runs, though another may have been put in its place since: the two would not
+/// understand each other.
+fn own_executable() -> Result<PathBuf, StartError> {
+    let running = Path::new("/proc/self/exe");
+    match running.exists() {
+        true => Ok(running.to_owned()),
+        false => std::env::current_exe().map_err(StartError::Executable),
     }
 }
 

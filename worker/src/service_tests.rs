@@ -1,12 +1,14 @@
 use std::time::Instant;
 
-use futures::future::{BoxFuture, FutureExt, pending};
-use lance_maintenance_api::TaskError;
-use lance_maintenance_dispatch::{CLAIM_PATH, Dispatch, FINISH_PATH, HEARTBEAT_PATH};
+use futures::future::{BoxFuture, FutureExt};
+use lance_maintenance_api::{ErrorName, TaskError};
+use lance_maintenance_dispatch::{CLAIM_PATH, Dispatch, FINISH_PATH, HEARTBEAT_PATH, LEAVE_PATH};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::cli::LogFormat;
 use crate::config::Limits;
+use crate::operations::supervisor::Supervisor;
 use crate::progress::Progress;
 use crate::storage::StorageOptions;
 use crate::testing::{FakeApplication, SECRET, dispatch};
@@ -19,10 +21,15 @@ impl Execute for First {
         &self,
         dispatch: &Dispatch,
         _: Progress,
+        supervisor: Arc<dyn Supervisor>,
     ) -> BoxFuture<'static, Result<Value, TaskError>> {
         match dispatch.task_id.slot() {
             1 => async { Ok(json!({})) }.boxed(),
-            _ => pending().boxed(),
+            _ => async move {
+                supervisor.stopped().await;
+                Err(TaskError::new(ErrorName::ServiceUnavailable, "stopped"))
+            }
+            .boxed(),
         }
     }
 }
@@ -42,6 +49,7 @@ async fn takes_up_answers_and_stops() {
             ..Limits::default()
         },
         shutdown_grace: Duration::from_millis(300),
+        log_format: LogFormat::Text,
     };
     let service = Service::start_with(config, Arc::new(First), Handle::current())
         .await
@@ -65,6 +73,12 @@ async fn takes_up_answers_and_stops() {
     stopped.await.unwrap();
     assert!(stopping.elapsed() >= Duration::from_millis(300));
     assert!(client.get(&url).send().await.is_err());
-    // The second task was left, not failed.
+    // The second task was handed back, not failed.
     assert_eq!(fake.steps(), ["claim", "claim", "finish"]);
+    let left = fake.wait_for(LEAVE_PATH, 1).await;
+    let task_id = dispatch(2, "/b").task_id;
+    assert_eq!(
+        left[0]["in_hand"],
+        json!([{"table_id": "/b", "task_id": task_id, "attempt": 1}])
+    );
 }

@@ -24,6 +24,8 @@ use url::Url;
 use crate::application::{Application, Patience};
 use crate::heartbeat::Contact;
 use crate::intake::Intake;
+use crate::memory::MemoryBudget;
+use crate::metrics::Metrics;
 use crate::purges::Purges;
 use crate::server::{self, Desk};
 use crate::storage::StorageOptions;
@@ -180,6 +182,8 @@ impl Served {
             writes: Arc::new(Semaphore::new(4)),
             operations: Handle::current(),
             secret: SECRET.into(),
+            metrics: Metrics::new(),
+            memory: MemoryBudget::new(1 << 30),
         };
         let router = server::router(desk.clone());
         tokio::spawn(axum::serve(listener, router).into_future());

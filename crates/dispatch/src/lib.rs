@@ -28,10 +28,16 @@
 //!
 //! - takes it even if it is full: a heartbeat offers up to [`BEYOND_ROOM`] of them beyond the room;
 //! - claims it before the attempts 1 of the same table that it has waiting, those included that were
-//!   told to wait; of several of a table one that is told to wait goes behind the others;
+//!   told to wait. Told to wait, they go round: each attempt above 1 once, then the first of the others
+//!   once, and from the start. (It may be that which has the turn, by a claim whose answer was lost.)
 //! - puts it in the place of a lower attempt at the same task that it has waiting.
 //!
 //! A claim that was told to wait must not keep the worker from claiming tasks of other tables.
+//!
+//! **Lives.** A worker keeps its name over its restarts and draws an incarnation at each start, which its
+//! claims, reports, ends and heartbeats carry. What one life was granted is lost to the next: asked for
+//! again, by an old dispatch that comes late, it is refused, since it may have committed. The next attempt
+//! looks for that.
 //!
 //! **Leaving.** A worker that stops in order claims nothing more, waits for the answers to its claims,
 //! stops what it runs, and then leaves: what it has in hand is anybody's at once, without the lease

@@ -59,6 +59,9 @@ impl Dispatch {
 pub struct Claim {
     /// The worker's name, the same over its restarts.
     pub worker_id: String,
+    /// Which of the worker's lives this is: drawn at random at each start. Empty for one that draws none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub incarnation: String,
     /// The task.
     #[serde(flatten)]
     pub task: TaskAddress,
@@ -112,6 +115,9 @@ pub struct Finish {
 pub struct Heartbeat {
     /// The worker's name, the same over its restarts.
     pub worker_id: String,
+    /// Which of the worker's lives this is, as in its claims.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub incarnation: String,
     /// Whether this is the first heartbeat since the worker started: then the answer lists every
     /// task that nobody is at.
     pub starting: bool,
@@ -180,9 +186,16 @@ mod tests {
 
         let claim = Claim {
             worker_id: "w".to_owned(),
+            incarnation: "3f".to_owned(),
             task: dispatch.address(),
             attempt: 2,
         };
+        let mut json = serde_json::to_value(&claim).unwrap();
+        assert_eq!(json["incarnation"], "3f");
+        // A worker that draws none.
+        json.as_object_mut().unwrap().remove("incarnation");
+        let old: Claim = serde_json::from_value(json).unwrap();
+        assert_eq!(old.incarnation, "");
         let finish = Finish {
             claim: claim.clone(),
             outcome: Outcome::Failed(TaskError::new(ErrorName::InvalidInput, "x")),
@@ -205,5 +218,14 @@ mod tests {
         assert_eq!(json["in_hand"][0]["attempt"], 2);
         assert_eq!(json["in_hand"][1].get("attempt"), None);
         assert_eq!(serde_json::from_value::<Leave>(json).unwrap(), leave);
+
+        // A worker that says neither which of its lives it is nor which attempts it has in hand.
+        let task = serde_json::to_value(dispatch.address()).unwrap();
+        let json = serde_json::json!({
+            "worker_id": "w", "starting": false, "in_hand": [task], "room": 1,
+        });
+        let heartbeat: Heartbeat = serde_json::from_value(json).unwrap();
+        assert_eq!(heartbeat.incarnation, "");
+        assert_eq!(heartbeat.in_hand, [in_hand(None)]);
     }
 }

@@ -211,10 +211,6 @@ pub(crate) fn worker_left(worker: &str) -> String {
     format!("{worker}/left")
 }
 
-pub(crate) fn worker_again(worker: &str) -> String {
-    format!("{worker}/again")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -264,7 +260,7 @@ mod tests {
         for key in [
             table_log(&bucket, &long),
             waiting(&name_fence(&table_name(&bucket, &long, &long), u64::MAX)),
-            worker_again(&worker(&long)),
+            worker_left(&worker(&long)),
             task_claim_fence(
                 &task(
                     "5d0e6c0e-6f0b-4c7e-9b0a-0123456789ab",

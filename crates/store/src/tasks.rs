@@ -39,6 +39,9 @@ pub struct SubmittedTask {
 pub struct Run {
     /// The worker's name.
     pub worker_id: String,
+    /// Which of the worker's lives.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub incarnation: String,
     /// When the attempt started, in microseconds since the Unix epoch.
     pub started_at: i64,
     /// How many of the attempts before were handed back by workers that left.

@@ -17,10 +17,13 @@
 //! - Lost, a task that has a note is offered by every heartbeat until it is taken up, before those that
 //!   have not begun, to workers that are full too. A task that was handed to its worker directly has no
 //!   note, so whoever waits for it and finds it lost leaves one.
-//! - A worker has the attempts above 1 of a table claim before the others that it has, and each of them
-//!   in turn. So nothing that waits for a task stands before it.
-//! - A worker that forgot the task lives, and only its own heartbeats offer the next attempt: at the
-//!   latest after it asked for another task of the table, which leaves a note.
+//! - A worker has the attempts above 1 of a table claim before the others that it has, so nothing that
+//!   waits for a task stands before it. Not every attempt above 1 has the turn: none of those before may
+//!   have been made, and a first attempt be granted by a claim whose answer was lost. So those that are
+//!   told to wait let the first of the others ask.
+//! - A worker that waits with a lower attempt at the task is offered the next one in its place.
+//! - A worker that forgot the task, in another life as a rule, lives, and only its own heartbeats offer
+//!   the next attempt: at the latest after it asked for another task of the table, which leaves a note.
 //! - After the last attempt a heartbeat gives the task up. It needs no turn for that.
 
 use lance_maintenance_api::ApiError;

@@ -4,13 +4,11 @@
 //! and the way of its messages tell nothing of when that was, since it may have started again before its
 //! leave arrives. But the leave names the attempts, the store knows when each was granted, and whatever
 //! a worker was granted after it started again was granted later. So the start of the last attempt that
-//! was handed back divides what is over from what is not. Only a claim made again, for an attempt that
-//! was granted before, has an old start: it may be one of a worker that started again, so a leave says
-//! nothing as long as such a claim came after the start that it stands for, and the lease decides.
+//! was handed back divides what is over from what is not. A claim made again for an attempt that was
+//! granted before is granted to the same life only, which left after its claims were answered.
 
 use lance_maintenance_dispatch::LEASE_SECONDS;
 
-use crate::fence::Clock;
 use crate::key_value::{KeyValue, StoreError, from_json, get_json, set_json};
 use crate::keys;
 use crate::tasks::Run;
@@ -22,15 +20,12 @@ pub(crate) struct Standing {
     heard: Option<i64>,
     /// The start of the last attempt that it handed back.
     left: Option<i64>,
-    /// When it last claimed an attempt again.
-    again: Option<i64>,
 }
 
 impl Standing {
     /// Whether the worker has handed an attempt of its own back.
     pub(crate) fn has_left(&self, run: &Run) -> bool {
-        self.left
-            .is_some_and(|left| run.started_at <= left && self.again.is_none_or(|at| at <= left))
+        self.left.is_some_and(|left| run.started_at <= left)
     }
 
     /// Whether the worker of an attempt is at it no longer: it has left, or was not heard of for longer
@@ -50,11 +45,7 @@ pub(crate) fn heard(store: &impl KeyValue, worker_id: &str, now: i64) -> Result<
 /// What is known of a worker.
 pub(crate) fn standing(store: &impl KeyValue, worker_id: &str) -> Result<Standing, StoreError> {
     let key = keys::worker(worker_id);
-    let keys = [
-        keys::worker_left(&key),
-        keys::worker_again(&key),
-        key.clone(),
-    ];
+    let keys = [keys::worker_left(&key), key];
     let values = store.get_many(&keys)?;
     let time = |at: usize| -> Result<Option<i64>, StoreError> {
         let found = keys.get(at).zip(values.get(at).and_then(Option::as_deref));
@@ -62,8 +53,7 @@ pub(crate) fn standing(store: &impl KeyValue, worker_id: &str) -> Result<Standin
     };
     Ok(Standing {
         left: time(0)?,
-        again: time(1)?,
-        heard: time(2)?,
+        heard: time(1)?,
     })
 }
 
@@ -75,20 +65,4 @@ pub(crate) fn leave(store: &impl KeyValue, worker_id: &str, start: i64) -> Resul
         set_json(store, &key, &start)?;
     }
     Ok(())
-}
-
-/// A worker claims an attempt of its own again: whether it still has it.
-pub(crate) fn claims_again(
-    store: &impl KeyValue,
-    run: &Run,
-    now: Clock<'_>,
-) -> Result<bool, StoreError> {
-    if standing(store, &run.worker_id)?.has_left(run) {
-        return Ok(false);
-    }
-    let key = keys::worker(&run.worker_id);
-    set_json(store, &keys::worker_again(&key), &now())?;
-    // Whoever leaves from here on finds that it was claimed again; who left before has left.
-    let left: Option<i64> = get_json(store, &keys::worker_left(&key))?;
-    Ok(left.is_none_or(|left| left < run.started_at))
 }

@@ -4,6 +4,12 @@
 //! the newest `retain_versions`, and in any case older than the worker's minimum age. Versions with
 //! a tag, and the newest, stay. Files that no version names stay too, unless Lance knows them to be
 //! left over from a write more than seven days ago; files that are not a table's are not looked at.
+//!
+//! It makes no version, so there is no commit to find again when it is attempted once more, and it
+//! needs none: which versions go follows from the table alone, those that an attempt before has
+//! removed are not there to be removed again, and the newest, on which everything else is built, never
+//! goes. Two at the same time do what one would. What is not the same is the result, which counts
+//! what the last attempt removed.
 
 use chrono::{TimeDelta, Utc};
 use lance::Error;
@@ -16,17 +22,19 @@ use tracing::warn;
 
 use super::errors::to_task_error;
 use super::redact::Redactor;
-use super::{Operation, OperationContext, table, to_result};
+use super::supervisor::{Changed, Phase};
+use super::table::Table;
+use super::{Operation, OperationContext, to_result};
 
 impl Operation for CleanupParams {
-    async fn run(&self, ctx: &OperationContext) -> Result<Value, TaskError> {
+    async fn run(&self, table: &mut Table, ctx: &OperationContext) -> Result<Value, TaskError> {
         let redactor = Redactor::new(ctx);
         let failed = |error: Error| to_task_error(&error, &redactor);
         let older_than = match self.older_than.as_str() {
             "" => None,
             text => Some(parse_age(text)?),
         };
-        let dataset = table::open(ctx).await?;
+        let dataset = &table.dataset;
         let mut policy = CleanupPolicyBuilder::default()
             .delete_unverified(false)
             .error_if_tagged_old_versions(false);
@@ -35,7 +43,7 @@ impl Operation for CleanupParams {
         }
         if let Ok(versions @ 1..) = usize::try_from(self.retain_versions) {
             policy = policy
-                .retain_n_versions(&dataset, versions)
+                .retain_n_versions(dataset, versions)
                 .await
                 .map_err(failed)?;
         }
@@ -46,6 +54,7 @@ impl Operation for CleanupParams {
                 dataset.count_versions().await.map_err(failed)?
             ),
         );
+        ctx.enter(Phase::Work);
         let stats = dataset
             .cleanup(policy.build())
             .execute()
@@ -60,6 +69,10 @@ impl Operation for CleanupParams {
         }
         ctx.progress
             .report(100, format!("removed {} versions", stats.old_versions));
+        ctx.changed(Changed {
+            bytes_removed: stats.bytes_removed,
+            ..Changed::default()
+        });
         to_result(&CleanupResult {
             bytes_removed: stats.bytes_removed,
             old_versions: stats.old_versions,

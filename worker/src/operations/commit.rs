@@ -1,20 +1,27 @@
 //! What every commit of ours has in common: it is marked with the task, found again by that mark,
 //! tried again when another writer was faster, and leaves nothing behind when it fails for good.
+//!
+//! So its effect comes about once, however often a task is attempted. An attempt that finds the commit
+//! of an earlier one reports that one's. An attempt that was lost while it was held up, and goes on,
+//! learns of it before it commits; and one that is held up right then conflicts: the later attempt
+//! has rewritten the same fragments, or made segments of the same index, and Lance takes both kinds
+//! for conflicts. After a conflict the task's own commit is looked for before anything is redone.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use lance::dataset::transaction::Transaction;
 use lance::{Dataset, Error};
-use lance_io::object_store::ObjectStore;
-use lance_table::format::Fragment;
-use object_store::path::Path;
+use lance_maintenance_api::TaskError;
 use tracing::warn;
 use uuid::Uuid;
 
-use super::errors::is_retryable_conflict;
+use super::errors::{is_retryable_conflict, to_task_error};
+use super::redact::Redactor;
+use super::references::needed;
+use super::supervisor::{Measure, Phase, Supervisor};
+use super::table::Table;
 use super::{Limits, OperationContext};
 
 /// The transaction property that holds the id of the task that made the commit.
@@ -115,128 +122,16 @@ impl Retries {
     }
 
     /// Waits and answers true, or answers false where there is none left.
-    pub async fn another(&mut self) -> bool {
+    pub async fn another(&mut self, supervisor: &dyn Supervisor) -> bool {
         if self.left == 0 {
             return false;
         }
         self.left -= 1;
+        supervisor.measure(Measure::Retry);
         let random = (Uuid::new_v4().as_u128() % 512) as u32;
         tokio::time::sleep(self.delay + self.delay * random / 1024).await;
         self.delay = (self.delay * 2).min(Self::LONGEST);
         true
-    }
-}
-
-/// Files that this task wrote and that no version refers to yet.
-///
-/// Dropping it removes them in the background, so that an operation that fails or is stopped on any
-/// of its ways out leaves nothing behind. Whoever commits calls [`Self::begin_commit`] first: from
-/// then on a version may refer to them, and only [`Self::remove`] still does, for a commit that is
-/// known to have failed. Only what this task itself reported as written is ever removed.
-#[derive(Debug)]
-pub struct Uncommitted {
-    store: Arc<ObjectStore>,
-    data_dir: Path,
-    indices_dir: Path,
-    written: Arc<Mutex<Written>>,
-}
-
-#[derive(Debug, Default)]
-struct Written {
-    files: Vec<Path>,
-    folders: Vec<Path>,
-    committing: bool,
-}
-
-impl Uncommitted {
-    /// Nothing written yet to the table.
-    pub async fn new(dataset: &Dataset) -> Result<Self, Error> {
-        Ok(Self {
-            store: dataset.object_store(None).await?,
-            data_dir: dataset.data_dir(),
-            indices_dir: dataset.indices_dir(),
-            written: Arc::default(),
-        })
-    }
-
-    /// Nothing written yet to the table in this folder, which need not be there.
-    pub fn below(store: Arc<ObjectStore>, base: &Path) -> Self {
-        Self {
-            store,
-            data_dir: base.clone().join("data"),
-            indices_dir: base.clone().join("_indices"),
-            written: Arc::default(),
-        }
-    }
-
-    /// The data files of these fragments were written.
-    pub fn add_fragments(&self, fragments: &[Fragment]) {
-        let mut written = lock(&self.written);
-        for file in fragments.iter().flat_map(|fragment| &fragment.files) {
-            // Our rewrites go into the table's own folder only.
-            if file.base_id.is_some() {
-                continue;
-            }
-            written
-                .files
-                .push(self.data_dir.clone().join(file.path.as_str()));
-            // Large values lie beside a data file, in a folder of its name.
-            if let Some((stem, _)) = file.path.rsplit_once('.') {
-                written.folders.push(self.data_dir.clone().join(stem));
-            }
-        }
-    }
-
-    /// The folder of this index was written, or is being.
-    pub fn add_index(&self, index: Uuid) {
-        self.index_log().add(index);
-    }
-
-    /// A place to note indices for code that can't borrow this.
-    pub fn index_log(&self) -> IndexLog {
-        IndexLog {
-            indices_dir: self.indices_dir.clone(),
-            written: self.written.clone(),
-        }
-    }
-
-    /// From now on a version may refer to the files.
-    pub fn begin_commit(&self) {
-        lock(&self.written).committing = true;
-    }
-
-    /// Removes the files now: no version refers to them, nor will.
-    pub async fn remove(&self) {
-        let written = std::mem::take(&mut *lock(&self.written));
-        remove(&self.store, written).await;
-    }
-}
-
-impl Drop for Uncommitted {
-    fn drop(&mut self) {
-        let written = std::mem::take(&mut *lock(&self.written));
-        if written.committing || (written.files.is_empty() && written.folders.is_empty()) {
-            return;
-        }
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let store = self.store.clone();
-            runtime.spawn(async move { remove(&store, written).await });
-        }
-    }
-}
-
-/// Notes indices as written; see [`Uncommitted::index_log`].
-#[derive(Clone, Debug)]
-pub struct IndexLog {
-    indices_dir: Path,
-    written: Arc<Mutex<Written>>,
-}
-
-impl IndexLog {
-    /// The folder of this index was written, or is being.
-    pub fn add(&self, index: Uuid) {
-        let folder = self.indices_dir.clone().join(index.to_string());
-        lock(&self.written).folders.push(folder);
     }
 }
 
@@ -251,53 +146,81 @@ pub enum Lost {
     Failed(Error),
 }
 
+/// Makes certain that the attempt may commit, and notes that it is about to. Whatever happens to this
+/// process from here on, nobody removes what the commit would refer to unless it is known to have
+/// failed.
+pub async fn begin_commit(table: &Table, ctx: &OperationContext) -> Result<(), TaskError> {
+    ctx.enter(Phase::Commit);
+    let noted = table.journal.begin_commit().await;
+    noted.map_err(|error| to_task_error(&error.into(), &Redactor::new(ctx)))?;
+    // In this order: a later attempt that this one lost to sees the note.
+    if let Err(lost) = ctx.supervisor.confirm().await {
+        discard(table, ctx).await;
+        return Err(lost.into());
+    }
+    Ok(())
+}
+
+/// Closes the book of an attempt whose commit was made.
+pub async fn committed(table: &Table, ctx: &OperationContext) {
+    table.journal.set_committed();
+    close(table, ctx).await;
+}
+
+/// Closes the book of an attempt that has made no commit, nor will.
+pub async fn discard(table: &Table, ctx: &OperationContext) {
+    table.journal.quiet().await;
+    close(table, ctx).await;
+}
+
+/// Removes what was written and no version refers to. Even where no commit was made of the work, some
+/// may: Lance makes versions on the way to reserve ids for fragments.
+async fn close(table: &Table, ctx: &OperationContext) {
+    let journal = &table.journal;
+    let mut written = journal.written();
+    match needed(&table.dataset, journal.began_with(), written.clone()).await {
+        Ok(needed) => written.retain(|name| !needed.contains(name)),
+        Err(error) => {
+            warn!(%error, "which files no version needs is left to the next task");
+            return;
+        }
+    }
+    let removed = journal.close(written).await;
+    if removed > 0 {
+        ctx.supervisor.measure(Measure::OrphansRemoved(removed));
+    }
+}
+
 /// Finds out what became of a commit, begun on `read_version`, that ended with `error`, and removes
 /// what it would have referred to unless a version refers to it or may yet.
 pub async fn settle(
-    dataset: &Dataset,
+    table: &Table,
     ctx: &OperationContext,
     read_version: u64,
-    uncommitted: &Uncommitted,
     error: Error,
 ) -> Lost {
-    match find_own_commit(dataset, ctx, read_version).await {
-        Ok(Some(own)) => return Lost::Committed(Box::new(own)),
-        Ok(None) if !error.is_commit_status_unknown() => uncommitted.remove().await,
-        // Whether it is there, or still comes, is not known: a cleanup finds the files in time.
+    match find_own_commit(&table.dataset, ctx, read_version).await {
+        Ok(Some(own)) => {
+            committed(table, ctx).await;
+            return Lost::Committed(Box::new(own));
+        }
+        Ok(None) if !error.is_commit_status_unknown() => discard(table, ctx).await,
+        // Whether it is there, or still comes, is not known: the journal tells a later task.
         Ok(None) | Err(_) => warn!(%error, "files of a commit of unknown outcome stay"),
     }
     match is_retryable_conflict(&error) {
-        true => Lost::Conflict(error),
+        true => {
+            ctx.supervisor.measure(Measure::Conflict);
+            Lost::Conflict(error)
+        }
         false => Lost::Failed(error),
     }
-}
-
-/// What can't be removed is left to the next cleanup, which is a waste and no fault.
-async fn remove(store: &ObjectStore, written: Written) {
-    for file in &written.files {
-        if let Err(error) = store.delete(file).await
-            && !error.is_not_found()
-        {
-            warn!(path = %file, %error, "an uncommitted file could not be removed");
-        }
-    }
-    for folder in &written.folders {
-        if let Err(error) = store.remove_dir_all(folder.clone()).await
-            && !error.is_not_found()
-        {
-            warn!(path = %folder, %error, "an uncommitted folder could not be removed");
-        }
-    }
-}
-
-fn lock(written: &Mutex<Written>) -> std::sync::MutexGuard<'_, Written> {
-    // The lists are whole between any two operations on them, panic or not.
-    written.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::operations::supervisor::Unsupervised;
 
     #[tokio::test]
     async fn retries_are_counted_and_take_longer_each_time() {
@@ -308,7 +231,7 @@ mod tests {
         let mut waits = Vec::new();
         loop {
             let start = tokio::time::Instant::now();
-            if !retries.another().await {
+            if !retries.another(&Unsupervised).await {
                 break;
             }
             waits.push(start.elapsed().as_millis());

@@ -12,16 +12,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use futures::{StreamExt, stream};
 use lance::dataset::index::DatasetIndexRemapperOptions;
 use lance::dataset::optimize::{
-    CompactionMode as LanceMode, CompactionOptions, CompactionPlan, CompactionTask, IndexRemapper,
-    IndexRemapperOptions, RemappedIndex, RewriteResult, commit_compaction, plan_compaction,
+    CompactionMode as LanceMode, CompactionOptions, CompactionPlan, CompactionTask, RewriteResult,
+    commit_compaction, plan_compaction,
 };
 use lance::dataset::transaction::{Operation as Change, Transaction};
 use lance::{Dataset, Error};
-use lance_core::utils::row_addr_remap::RowAddrRemap;
 use lance_maintenance_api::TaskError;
 use lance_maintenance_api::params::{CompactParams, CompactionMode};
 use lance_maintenance_api::result::CompactResult;
@@ -29,12 +27,14 @@ use lance_table::format::Fragment;
 use serde_json::Value;
 
 use super::commit::{
-    IndexLog, Lost, Retries, Uncommitted, earlier_commit, settle, task_properties,
+    Lost, Retries, begin_commit, committed, earlier_commit, settle, task_properties,
 };
 use super::errors::to_task_error;
 use super::meter::{Meter, REWRITING, Work};
 use super::redact::Redactor;
-use super::{Operation, OperationContext, table, to_result, unreadable};
+use super::supervisor::{Changed, Phase};
+use super::table::Table;
+use super::{Operation, OperationContext, memory, to_result, unreadable};
 
 /// Where Lance's writer begins another file if nothing else is said.
 const MAX_BYTES_PER_FILE: usize = 90 << 30;
@@ -42,28 +42,28 @@ const MAX_BYTES_PER_FILE: usize = 90 << 30;
 const WRITER_BUFFER: u64 = 8 << 20;
 
 impl Operation for CompactParams {
-    async fn run(&self, ctx: &OperationContext) -> Result<Value, TaskError> {
+    async fn run(&self, table: &mut Table, ctx: &OperationContext) -> Result<Value, TaskError> {
         let redactor = Redactor::new(ctx);
         let failed = |error: Error| to_task_error(&error, &redactor);
-        let mut dataset = table::open(ctx).await?;
-        if let Some(own) = earlier_commit(&dataset, ctx).await.map_err(failed)? {
+        if let Some(own) = earlier_commit(&table.dataset, ctx).await.map_err(failed)? {
             return to_result(&from_transaction(&own.transaction, own.version));
         }
         let mut retries = Retries::new(&ctx.limits);
         loop {
+            ctx.enter(Phase::Plan);
             ctx.progress.report(0, "planning");
-            let compaction = Compaction::plan(dataset, self, ctx).await?;
+            let compaction = Compaction::plan(&table.dataset, self, ctx).await?;
             if compaction.is_empty() {
                 let result = CompactResult {
-                    version: compaction.dataset.version_id(),
+                    version: table.dataset.version_id(),
                     ..Default::default()
                 };
                 ctx.progress.report(100, "nothing to compact");
                 return to_result(&result);
             }
-            let rewritten = compaction.rewrite(ctx).await?;
-            let dataset_before = compaction.dataset.clone();
-            match compaction.commit(rewritten, ctx).await {
+            ctx.reserve(compaction.memory(ctx)).await;
+            let rewritten = compaction.rewrite(&table.dataset, ctx).await?;
+            match compaction.commit(table, rewritten, ctx).await? {
                 Ok(result) => {
                     ctx.progress.report(100, "committed");
                     return to_result(&result);
@@ -73,11 +73,10 @@ impl Operation for CompactParams {
                 }
                 Err(Lost::Failed(error)) => return Err(failed(error)),
                 Err(Lost::Conflict(error)) => {
-                    if !retries.another().await {
+                    if !retries.another(&*ctx.supervisor).await {
                         return Err(failed(error));
                     }
-                    dataset = dataset_before;
-                    dataset.checkout_latest().await.map_err(failed)?;
+                    table.refresh(ctx).await?;
                 }
             }
         }
@@ -87,28 +86,26 @@ impl Operation for CompactParams {
 /// A planned compaction of one version of a table.
 #[derive(Debug)]
 pub struct Compaction {
-    dataset: Dataset,
     plan: CompactionPlan,
-    uncommitted: Uncommitted,
 }
 
 impl Compaction {
     /// Plans the compaction of the version that `dataset` is at.
     pub async fn plan(
-        dataset: Dataset,
+        dataset: &Dataset,
         params: &CompactParams,
         ctx: &OperationContext,
     ) -> Result<Self, TaskError> {
         let redactor = Redactor::new(ctx);
         let failed = |error: Error| to_task_error(&error, &redactor);
-        let mut options = options(params, &dataset).map_err(failed)?;
+        let mut options = options(params, dataset).map_err(failed)?;
         options.transaction_properties = Some(Arc::new(task_properties(ctx)));
-        let mut plan = match plan_compaction(&dataset, &options).await {
+        let mut plan = match plan_compaction(dataset, &options).await {
             Ok(plan) => plan,
             Err(error) => {
                 let fragments = dataset.fragments().clone();
                 return Err(
-                    unreadable::explain(&dataset, &fragments, None, &error, &redactor).await,
+                    unreadable::explain(dataset, &fragments, None, &error, &redactor).await,
                 );
             }
         };
@@ -121,11 +118,7 @@ impl Compaction {
         if plan.options.batch_size.is_none() {
             plan.options.batch_size = batch_size(&plan);
         }
-        Ok(Self {
-            uncommitted: Uncommitted::new(&dataset).await.map_err(failed)?,
-            dataset,
-            plan,
-        })
+        Ok(Self { plan })
     }
 
     /// Whether there is nothing to do.
@@ -133,14 +126,30 @@ impl Compaction {
         self.plan.num_tasks() == 0
     }
 
-    /// Rewrites the planned fragments. Nothing of it is visible to readers yet; if any part fails,
-    /// what the others wrote is removed.
-    pub async fn rewrite(&self, ctx: &OperationContext) -> Result<Vec<RewriteResult>, TaskError> {
-        let total = Work::of(self.plan.tasks.iter().flat_map(|task| &task.fragments));
-        let mut meter = Meter::new(&self.dataset, &ctx.progress, total).await;
+    /// What the rewriting is expected to need, in bytes.
+    fn memory(&self, ctx: &OperationContext) -> u64 {
+        let rewrites = ctx
+            .limits
+            .concurrent_rewrites
+            .clamp(1, self.plan.num_tasks().max(1));
+        memory::compaction(self.work(), rewrites as u64)
+    }
+
+    fn work(&self) -> Work {
+        Work::of(self.plan.tasks.iter().flat_map(|task| &task.fragments))
+    }
+
+    /// Rewrites the planned fragments. Nothing of it is visible to readers yet.
+    pub async fn rewrite(
+        &self,
+        dataset: &Dataset,
+        ctx: &OperationContext,
+    ) -> Result<Vec<RewriteResult>, TaskError> {
+        ctx.enter(Phase::Work);
+        let mut meter = Meter::new(dataset, &ctx.progress, self.work()).await;
         let tasks: Vec<CompactionTask> = self.plan.compaction_tasks().collect();
         let mut running = stream::iter(tasks)
-            .map(|task| self.rewrite_one(task))
+            .map(|task| async move { task.execute(dataset).await.map_err(|error| (task, error)) })
             .buffer_unordered(ctx.limits.concurrent_rewrites.max(1));
         let mut rewritten = Vec::with_capacity(self.plan.num_tasks());
         let mut ticks = tokio::time::interval(Duration::from_millis(500));
@@ -153,14 +162,12 @@ impl Compaction {
                         rewritten.push(result);
                     }
                     Some(Err((task, error))) => {
-                        // What runs beside it stops here; what it finished is removed below.
+                        // What runs beside it stops here.
                         drop(running);
-                        self.uncommitted.remove().await;
                         let redactor = Redactor::new(ctx);
                         let fragments = &task.task.fragments;
                         return Err(
-                            unreadable::explain(&self.dataset, fragments, None, &error, &redactor)
-                                .await,
+                            unreadable::explain(dataset, fragments, None, &error, &redactor).await,
                         );
                     }
                 },
@@ -170,44 +177,35 @@ impl Compaction {
         Ok(rewritten)
     }
 
-    async fn rewrite_one(
-        &self,
-        task: CompactionTask,
-    ) -> Result<RewriteResult, (CompactionTask, Error)> {
-        match task.execute(&self.dataset).await {
-            Ok(result) => {
-                self.uncommitted.add_fragments(&result.new_fragments);
-                Ok(result)
-            }
-            Err(error) => Err((task, error)),
-        }
-    }
-
-    /// Makes what was rewritten the table's newest version. If that fails, what was rewritten is
-    /// removed.
+    /// Makes what was rewritten the table's newest version.
     pub async fn commit(
-        mut self,
+        self,
+        table: &mut Table,
         rewritten: Vec<RewriteResult>,
         ctx: &OperationContext,
-    ) -> Result<CompactResult, Lost> {
+    ) -> Result<Result<CompactResult, Lost>, TaskError> {
         ctx.progress.report(REWRITING.1, "committing");
-        let remapper = Arc::new(LoggedRemapping {
-            log: self.uncommitted.index_log(),
-        });
-        self.uncommitted.begin_commit();
+        begin_commit(table, ctx).await?;
+        let work = self.work();
+        let remapper = Arc::new(DatasetIndexRemapperOptions::default());
         let options = &self.plan.options;
-        match commit_compaction(&mut self.dataset, rewritten, remapper, options).await {
-            Ok(metrics) => Ok(CompactResult {
-                fragments_removed: metrics.fragments_removed as u64,
-                fragments_added: metrics.fragments_added as u64,
-                files_removed: metrics.files_removed as u64,
-                files_added: metrics.files_added as u64,
-                version: self.dataset.version_id(),
-            }),
-            Err(error) => {
-                let read_version = self.plan.read_version;
-                Err(settle(&self.dataset, ctx, read_version, &self.uncommitted, error).await)
+        match commit_compaction(&mut table.dataset, rewritten, remapper, options).await {
+            Ok(metrics) => {
+                committed(table, ctx).await;
+                ctx.changed(Changed {
+                    rows: work.rows,
+                    fragments: work.fragments,
+                    ..Changed::default()
+                });
+                Ok(Ok(CompactResult {
+                    fragments_removed: metrics.fragments_removed as u64,
+                    fragments_added: metrics.fragments_added as u64,
+                    files_removed: metrics.files_removed as u64,
+                    files_added: metrics.files_added as u64,
+                    version: table.dataset.version_id(),
+                }))
             }
+            Err(error) => Ok(Err(settle(table, ctx, self.plan.read_version, error).await)),
         }
     }
 }
@@ -301,52 +299,6 @@ fn files(fragments: &[Fragment]) -> u64 {
         .iter()
         .map(|fragment| fragment.files.len() as u64 + u64::from(fragment.deletion_file.is_some()))
         .sum()
-}
-
-/// Lance's own remapping of indices, which notes the indices that it writes.
-struct LoggedRemapping {
-    log: IndexLog,
-}
-
-#[async_trait]
-impl IndexRemapperOptions for LoggedRemapping {
-    async fn create_remapper(
-        &self,
-        dataset: &Dataset,
-    ) -> Result<Option<Box<dyn IndexRemapper>>, Error> {
-        let inner = DatasetIndexRemapperOptions::default()
-            .create_remapper(dataset)
-            .await?;
-        Ok(inner.map(|inner| {
-            Box::new(LoggedRemapper {
-                inner,
-                log: self.log.clone(),
-            }) as Box<dyn IndexRemapper>
-        }))
-    }
-}
-
-struct LoggedRemapper {
-    inner: Box<dyn IndexRemapper>,
-    log: IndexLog,
-}
-
-#[async_trait]
-impl IndexRemapper for LoggedRemapper {
-    async fn remap_indices(
-        &self,
-        index_map: RowAddrRemap,
-        affected_fragment_ids: &[u64],
-    ) -> Result<Vec<RemappedIndex>, Error> {
-        let remapped = self
-            .inner
-            .remap_indices(index_map, affected_fragment_ids)
-            .await?;
-        for index in remapped.iter().filter(|index| index.new_id != index.old_id) {
-            self.log.add(index.new_id);
-        }
-        Ok(remapped)
-    }
 }
 
 #[cfg(test)]

@@ -15,11 +15,14 @@ use lance_maintenance_api::{ErrorName, TaskError};
 use lance_table::format::IndexMetadata;
 use uuid::Uuid;
 
-use super::commit::{Lost, Retries, Uncommitted, earlier_commit, settle, task_properties};
+use super::commit::{
+    Lost, Retries, begin_commit, committed, earlier_commit, settle, task_properties,
+};
 use super::errors::to_task_error;
 use super::redact::Redactor;
-use super::table::{Column, coverage, find_column};
-use super::{OperationContext, table, unreadable};
+use super::supervisor::{Changed, Phase};
+use super::table::{Column, Table, coverage, find_column};
+use super::{OperationContext, unreadable};
 use crate::progress::Progress;
 
 /// Names that Lance keeps for indices of its own.
@@ -40,6 +43,8 @@ pub trait IndexSpec: Sync {
     fn indexes_parts(&self) -> bool {
         false
     }
+    /// What building it on so many rows is expected to need, in bytes.
+    fn memory(&self, column: &Column, rows: u64) -> u64;
     /// Checks that such an index can be built on this column, and says how.
     fn prepare(
         &self,
@@ -52,31 +57,31 @@ pub trait IndexSpec: Sync {
 /// built again on the newest version.
 pub async fn create(
     spec: &impl IndexSpec,
+    table: &mut Table,
     ctx: &OperationContext,
 ) -> Result<IndexResult, TaskError> {
     let redactor = Redactor::new(ctx);
     let failed = |error: Error| to_task_error(&error, &redactor);
-    let mut dataset = table::open(ctx).await?;
-    if let Some(own) = earlier_commit(&dataset, ctx).await.map_err(failed)? {
-        return from_transaction(spec, &dataset, &own.transaction, own.version)
+    if let Some(own) = earlier_commit(&table.dataset, ctx).await.map_err(failed)? {
+        return from_transaction(spec, &table.dataset, &own.transaction, own.version)
             .await
             .map_err(failed);
     }
     let mut retries = Retries::new(&ctx.limits);
     loop {
-        match create_once(spec, &mut dataset, ctx).await? {
+        match create_once(spec, table, ctx).await? {
             Ok(result) => return Ok(result),
             Err(Lost::Committed(own)) => {
-                return from_transaction(spec, &dataset, &own.transaction, own.version)
+                return from_transaction(spec, &table.dataset, &own.transaction, own.version)
                     .await
                     .map_err(failed);
             }
             Err(Lost::Failed(error)) => return Err(failed(error)),
             Err(Lost::Conflict(error)) => {
-                if !retries.another().await {
+                if !retries.another(&*ctx.supervisor).await {
                     return Err(failed(error));
                 }
-                dataset.checkout_latest().await.map_err(failed)?;
+                table.refresh(ctx).await?;
             }
         }
     }
@@ -84,12 +89,14 @@ pub async fn create(
 
 async fn create_once(
     spec: &impl IndexSpec,
-    dataset: &mut Dataset,
+    table: &mut Table,
     ctx: &OperationContext,
 ) -> Result<Result<IndexResult, Lost>, TaskError> {
     let redactor = Redactor::new(ctx);
     let failed = |error: Error| to_task_error(&error, &redactor);
+    ctx.enter(Phase::Plan);
     ctx.progress.report(0, "checking the column");
+    let dataset = &table.dataset;
     let column = find_column(dataset.schema(), spec.column())?;
     let name = match spec.name() {
         "" => column.default_index_name.clone(),
@@ -98,11 +105,13 @@ async fn create_once(
     let existing = dataset.load_indices_by_name(&name).await.map_err(failed)?;
     check_name(spec, dataset, &column, &name, &existing)?;
     let (index_type, params) = spec.prepare(dataset, &column).await?;
+    let rows = dataset.count_rows(None).await.map_err(failed)?;
+    ctx.reserve(spec.memory(&column, rows as u64)).await;
 
-    let uncommitted = Uncommitted::new(dataset).await.map_err(failed)?;
+    ctx.enter(Phase::Work);
     let uuid = Uuid::new_v4();
-    uncommitted.add_index(uuid);
-    let built = CreateIndexBuilder::new(dataset, &[&column.path], index_type, params.as_ref())
+    let mut dataset = dataset.clone();
+    let built = CreateIndexBuilder::new(&mut dataset, &[&column.path], index_type, params.as_ref())
         .name(name.clone())
         .replace(spec.replace())
         .index_uuid(uuid)
@@ -112,10 +121,9 @@ async fn create_once(
     let index = match built {
         Ok(index) => index,
         Err(error) => {
-            uncommitted.remove().await;
             let fragments = dataset.fragments().clone();
             let column = Some(column.path.as_str());
-            return Err(unreadable::explain(dataset, &fragments, column, &error, &redactor).await);
+            return Err(unreadable::explain(&dataset, &fragments, column, &error, &redactor).await);
         }
     };
 
@@ -128,21 +136,26 @@ async fn create_once(
     let transaction = TransactionBuilder::new(read_version, change)
         .transaction_properties(Some(Arc::new(task_properties(ctx))))
         .build();
-    uncommitted.begin_commit();
-    match CommitBuilder::new(Arc::new(dataset.clone()))
+    begin_commit(table, ctx).await?;
+    match CommitBuilder::new(Arc::new(dataset))
         .execute(transaction)
         .await
     {
-        Ok(committed) => {
-            *dataset = committed;
-            let version = dataset.version_id();
-            let result = describe(spec, dataset, &name, uuid, version).await;
+        Ok(dataset) => {
+            table.dataset = dataset;
+            committed(table, ctx).await;
+            let version = table.dataset.version_id();
+            let result = describe(spec, &table.dataset, &name, uuid, version)
+                .await
+                .map_err(failed)?;
+            ctx.changed(Changed {
+                rows: result.num_indexed_rows,
+                ..Changed::default()
+            });
             ctx.progress.report(100, "committed");
-            result.map(Ok).map_err(failed)
+            Ok(Ok(result))
         }
-        Err(error) => Ok(Err(
-            settle(dataset, ctx, read_version, &uncommitted, error).await
-        )),
+        Err(error) => Ok(Err(settle(table, ctx, read_version, error).await)),
     }
 }
 

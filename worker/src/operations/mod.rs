@@ -9,7 +9,11 @@
 //! | [`cleanup`] | removes old versions |
 //! | [`index`] | what both kinds of index creation have in common |
 //! | [`table`] | opening a table, finding its columns and indices |
-//! | [`commit`] | marking our commits, finding them again, retrying, removing what never got committed |
+//! | [`commit`] | marking our commits, finding them again, retrying |
+//! | [`journal`], [`references`], [`left_behind`] | what was written, and what of it no version needs |
+//! | [`store_watch`] | whether the store answers |
+//! | `memory` | how much memory an operation is expected to need |
+//! | [`supervisor`] | whoever runs the operation |
 //! | [`errors`], [`redact`] | from an error of the library to one that a user can act on |
 //! | [`unreadable`] | which file it was that could not be read |
 //!
@@ -20,10 +24,16 @@ pub mod commit;
 pub mod compact;
 pub mod errors;
 pub mod index;
+pub mod journal;
+pub mod left_behind;
+mod memory;
 pub mod meter;
 pub mod optimize_indices;
 pub mod redact;
+pub mod references;
 pub mod scalar_index;
+pub mod store_watch;
+pub mod supervisor;
 pub mod table;
 pub mod unreadable;
 pub mod vector_checks;
@@ -31,15 +41,28 @@ pub mod vector_index;
 
 use std::collections::HashMap;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use lance_io::object_store::{ObjectStoreParams, StorageOptionsAccessor};
 use lance_maintenance_api::params::TaskParams;
 use lance_maintenance_api::{ErrorName, TaskError};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::time::timeout;
 
+use self::journal::Journal;
+use self::store_watch::StoreWatch;
+use self::supervisor::{Changed, Measure, Phase, Phases, Supervisor, Unsupervised};
+use self::table::Table;
 use crate::progress::Progress;
+
+/// How long a commit may take that is being made when the operation has to end.
+const COMMIT: Duration = Duration::from_secs(8);
+/// How long it may take to remove what a failed operation wrote.
+const DISCARD: Duration = Duration::from_secs(30);
 
 /// What an operation may use besides its parameters.
 #[derive(Clone, Debug)]
@@ -49,18 +72,73 @@ pub struct OperationContext {
     /// Which attempt at the task this is, from 1. From the second on, an operation first looks for
     /// a commit that an earlier attempt made.
     pub attempt: u32,
+    /// The table's UUID in the catalog.
+    pub table_id: String,
     /// The table's URI: `file://..`, `s3://..`, `oss://..`.
     pub location: String,
     /// Options of the object store, credentials among them. Never shown to anyone.
     pub storage_options: HashMap<String, String>,
     /// Where to say how far the work is.
     pub progress: Progress,
+    /// Whoever runs the operation.
+    pub supervisor: Arc<dyn Supervisor>,
+    /// Which phase it is in.
+    pub phases: Phases,
+    /// Whether the table's store answers.
+    pub store_watch: StoreWatch,
     /// How far an operation may go.
     pub limits: Limits,
 }
 
+impl OperationContext {
+    /// The first attempt at a task, which nobody supervises.
+    pub fn unsupervised(
+        task_id: String,
+        location: String,
+        storage_options: HashMap<String, String>,
+    ) -> Self {
+        Self {
+            table_id: task_id.clone(),
+            task_id,
+            attempt: 1,
+            location,
+            storage_options,
+            progress: Progress::new(),
+            supervisor: Arc::new(Unsupervised),
+            phases: Phases::default(),
+            store_watch: StoreWatch::default(),
+            limits: Limits::default(),
+        }
+    }
+
+    /// A phase begins.
+    fn enter(&self, phase: Phase) {
+        self.phases.enter(&*self.supervisor, Some(phase));
+    }
+
+    /// Waits for memory.
+    async fn reserve(&self, bytes: u64) {
+        self.enter(Phase::Wait);
+        self.supervisor.reserve(bytes).await;
+    }
+
+    /// So much was changed.
+    fn changed(&self, changed: Changed) {
+        self.supervisor.measure(Measure::Changed(changed));
+    }
+
+    /// With what the table's store is opened.
+    fn store_params(&self) -> ObjectStoreParams {
+        let options = StorageOptionsAccessor::with_static_options(self.storage_options.clone());
+        ObjectStoreParams {
+            storage_options_accessor: Some(Arc::new(options)),
+            ..ObjectStoreParams::default()
+        }
+    }
+}
+
 /// How far an operation may go.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// A cleanup never removes a version younger than this, whatever its parameters say, so that
     /// readers of an older version have the time to finish.
@@ -70,6 +148,8 @@ pub struct Limits {
     /// How many groups of fragments a compaction rewrites at the same time. Each holds a few
     /// batches of rows and one open file.
     pub concurrent_rewrites: usize,
+    /// How long the table's store may take to answer a request before the operation fails.
+    pub store_timeout: Duration,
 }
 
 impl Default for Limits {
@@ -78,31 +158,112 @@ impl Default for Limits {
             minimum_version_age: Duration::ZERO,
             max_conflict_retries: 5,
             concurrent_rewrites: std::thread::available_parallelism().map_or(2, usize::from),
+            store_timeout: Duration::from_secs(300),
         }
     }
 }
 
 /// Something that can be done to a table; implemented by the parameters of each task type.
 pub trait Operation {
-    /// Does it. The value is the `result` of the completed task.
-    fn run(&self, ctx: &OperationContext) -> impl Future<Output = Result<Value, TaskError>> + Send;
+    /// Does it to the table, which is at its newest version. The value is the `result` of the completed
+    /// task.
+    fn run(
+        &self,
+        table: &mut Table,
+        ctx: &OperationContext,
+    ) -> impl Future<Output = Result<Value, TaskError>> + Send;
 }
 
-/// Runs the task with these parameters.
-///
-/// Dropping the future stops the operation. A panic is the caller's to catch: the runner polls this
-/// in a task of its own, and knows by that task's end that nothing works on the table any more.
+/// Runs the task with these parameters, until it ends or is told to stop. What a failure or a stop
+/// leaves that no version refers to is removed.
 pub async fn run(params: &TaskParams, ctx: &OperationContext) -> Result<Value, TaskError> {
+    ctx.enter(Phase::Plan);
+    let outcome = match ended(open(ctx), None, ctx).await {
+        Ok(mut table) => {
+            let journal = table.journal.clone();
+            let outcome = ended(run_on(params, &mut table, ctx), Some(&journal), ctx).await;
+            if outcome.is_err() && !table.journal.is_committing() {
+                // A store that does not answer is not waited for: the next task sees to it.
+                let _ = timeout(DISCARD, commit::discard(&table, ctx)).await;
+            }
+            outcome
+        }
+        Err(error) => Err(error),
+    };
+    ctx.phases.enter(&*ctx.supervisor, None);
+    outcome
+}
+
+/// The outcome of the work, unless it has to end before. One that is about to commit, or has, is given
+/// the time to say so.
+async fn ended<T>(
+    work: impl Future<Output = Result<T, TaskError>>,
+    journal: Option<&Journal>,
+    ctx: &OperationContext,
+) -> Result<T, TaskError> {
+    let mut work = std::pin::pin!(work);
+    let why = tokio::select! {
+        outcome = &mut work => return outcome,
+        what = ctx.store_watch.stalled(ctx.limits.store_timeout) => stalled(what, ctx),
+        () = ctx.supervisor.stopped() => TaskError::new(
+            ErrorName::ServiceUnavailable,
+            "The operation was told to stop.",
+        ),
+    };
+    if journal.is_some_and(|journal| journal.is_committing() || journal.has_committed())
+        && let Ok(outcome) = timeout(COMMIT, work).await
+    {
+        return outcome;
+    }
+    Err(why)
+}
+
+async fn open(ctx: &OperationContext) -> Result<Table, TaskError> {
+    ctx.progress.report(0, "opening the table");
+    let table = table::open(ctx).await?;
+    // What other attempts commit from here on is newer than the version that was opened.
+    ctx.supervisor.confirm().await?;
+    left_behind::remove(&table, ctx, false).await;
+    Ok(table)
+}
+
+async fn run_on(
+    params: &TaskParams,
+    table: &mut Table,
+    ctx: &OperationContext,
+) -> Result<Value, TaskError> {
     // Boxed and of one type: futures of the library are nested so deeply that the compiler gives up
     // on what holds them.
     let operation: BoxFuture<'_, Result<Value, TaskError>> = match params {
-        TaskParams::Compact(params) => params.run(ctx).boxed(),
-        TaskParams::ScalarIndex(params) => params.run(ctx).boxed(),
-        TaskParams::VectorIndex(params) => params.run(ctx).boxed(),
-        TaskParams::OptimizeIndices(params) => params.run(ctx).boxed(),
-        TaskParams::Cleanup(params) => params.run(ctx).boxed(),
+        TaskParams::Compact(params) => params.run(table, ctx).boxed(),
+        TaskParams::ScalarIndex(params) => params.run(table, ctx).boxed(),
+        TaskParams::VectorIndex(params) => params.run(table, ctx).boxed(),
+        TaskParams::OptimizeIndices(params) => params.run(table, ctx).boxed(),
+        TaskParams::Cleanup(params) => params.run(table, ctx).boxed(),
     };
-    operation.await
+    let result = operation.await?;
+    if ctx.attempt > 1 {
+        left_behind::remove(table, ctx, true).await;
+    }
+    if let Ok(store) = table.dataset.object_store(None).await {
+        ctx.changed(Changed {
+            bytes_written: store.io_stats_snapshot().written_bytes,
+            ..Changed::default()
+        });
+    }
+    Ok(result)
+}
+
+fn stalled(what: &str, ctx: &OperationContext) -> TaskError {
+    let limit = humantime::format_duration(ctx.limits.store_timeout);
+    TaskError::new(
+        ErrorName::ServiceUnavailable,
+        format!(
+            "The table's store does not answer: {what} has been waiting for more than {limit}. Submit \
+             the task again when the store is well; if it is only slow, the worker needs a higher \
+             store_timeout."
+        ),
+    )
 }
 
 /// A result as it is reported.

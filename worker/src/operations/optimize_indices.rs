@@ -21,45 +21,47 @@ use lance_maintenance_api::result::OptimizeIndicesResult;
 use lance_table::format::IndexMetadata;
 use serde_json::Value;
 
-use super::commit::{Lost, Retries, Uncommitted, earlier_commit, settle, task_properties};
+use super::commit::{
+    Lost, Retries, begin_commit, committed, earlier_commit, settle, task_properties,
+};
 use super::errors::to_task_error;
 use super::redact::Redactor;
-use super::table::{coverage, covers, index_names, no_such_index, rows_of, user_indices};
-use super::{Operation, OperationContext, table, to_result, unreadable};
+use super::supervisor::Phase;
+use super::table::{Table, coverage, covers, index_names, no_such_index, rows_of, user_indices};
+use super::{Operation, OperationContext, memory, to_result, unreadable};
 
 /// How many segments of an index stay where we choose what is merged.
 const MOST_SEGMENTS: usize = 4;
 const BUILDING: (u8, u8) = (5, 90);
 
 impl Operation for OptimizeIndicesParams {
-    async fn run(&self, ctx: &OperationContext) -> Result<Value, TaskError> {
+    async fn run(&self, table: &mut Table, ctx: &OperationContext) -> Result<Value, TaskError> {
         let redactor = Redactor::new(ctx);
         let failed = |error: Error| to_task_error(&error, &redactor);
-        let mut dataset = table::open(ctx).await?;
-        if let Some(own) = earlier_commit(&dataset, ctx).await.map_err(failed)? {
-            return describe(&dataset, &self.index_names, own.version)
+        if let Some(own) = earlier_commit(&table.dataset, ctx).await.map_err(failed)? {
+            return describe(&table.dataset, &self.index_names, own.version)
                 .await
                 .map_err(failed)
                 .and_then(|result| to_result(&result));
         }
         let mut retries = Retries::new(&ctx.limits);
         let version = loop {
-            match optimize_once(self, &mut dataset, ctx).await? {
-                Ok(()) => break dataset.version_id(),
+            match optimize_once(self, table, ctx).await? {
+                Ok(()) => break table.dataset.version_id(),
                 Err(Lost::Committed(own)) => {
-                    dataset.checkout_latest().await.map_err(failed)?;
+                    table.dataset.checkout_latest().await.map_err(failed)?;
                     break own.version;
                 }
                 Err(Lost::Failed(error)) => return Err(failed(error)),
                 Err(Lost::Conflict(error)) => {
-                    if !retries.another().await {
+                    if !retries.another(&*ctx.supervisor).await {
                         return Err(failed(error));
                     }
-                    dataset.checkout_latest().await.map_err(failed)?;
+                    table.refresh(ctx).await?;
                 }
             }
         };
-        let result = describe(&dataset, &self.index_names, version)
+        let result = describe(&table.dataset, &self.index_names, version)
             .await
             .map_err(failed)?;
         ctx.progress.report(100, "done");
@@ -93,12 +95,14 @@ fn chosen(names: &[String], segments: &[IndexMetadata]) -> Vec<String> {
 
 async fn optimize_once(
     params: &OptimizeIndicesParams,
-    dataset: &mut Dataset,
+    table: &mut Table,
     ctx: &OperationContext,
 ) -> Result<Result<(), Lost>, TaskError> {
     let redactor = Redactor::new(ctx);
     let failed = |error: Error| to_task_error(&error, &redactor);
+    ctx.enter(Phase::Plan);
     ctx.progress.report(0, "planning");
+    let dataset = &table.dataset;
     let segments = user_indices(dataset).await.map_err(failed)?;
     let existing = index_names(&segments);
     let names = chosen(&params.index_names, &segments);
@@ -106,7 +110,9 @@ async fn optimize_once(
         return Err(no_such_index(missing, &existing));
     }
 
-    let uncommitted = Uncommitted::new(dataset).await.map_err(failed)?;
+    let rows = dataset.count_rows(None).await.map_err(failed)?;
+    ctx.reserve(memory::indices(rows as u64)).await;
+    ctx.enter(Phase::Work);
     let mut results = Vec::new();
     for (done, name) in names.iter().enumerate() {
         let message = format!("optimizing '{name}', {} of {}", done + 1, names.len());
@@ -117,10 +123,9 @@ async fn optimize_once(
         if params.index_names.is_empty() && own.iter().any(|s| !s.covering_fields.is_empty()) {
             continue;
         }
-        match optimize_index(params, dataset, name, &own, ctx, &uncommitted).await {
+        match optimize_index(params, dataset, name, &own, ctx).await {
             Ok(built) => results.extend(built),
             Err(error) => {
-                uncommitted.remove().await;
                 let fragments = dataset.fragments().clone();
                 let column = own
                     .first()
@@ -134,16 +139,19 @@ async fn optimize_once(
         }
     }
 
-    ctx.progress.report(BUILDING.1, "committing");
     let read_version = dataset.version_id();
+    if results.is_empty() {
+        return Ok(Ok(()));
+    }
+    ctx.progress.report(BUILDING.1, "committing");
     let options = OptimizeOptions::default().transaction_properties(task_properties(ctx));
-    uncommitted.begin_commit();
-    // Without results this makes no version.
-    match commit_optimize_indices(dataset, results, &options).await {
-        Ok(()) => Ok(Ok(())),
-        Err(error) => Ok(Err(
-            settle(dataset, ctx, read_version, &uncommitted, error).await
-        )),
+    begin_commit(table, ctx).await?;
+    match commit_optimize_indices(&mut table.dataset, results, &options).await {
+        Ok(()) => {
+            committed(table, ctx).await;
+            Ok(Ok(()))
+        }
+        Err(error) => Ok(Err(settle(table, ctx, read_version, error).await)),
     }
 }
 
@@ -153,7 +161,6 @@ async fn optimize_index(
     name: &str,
     segments: &[&IndexMetadata],
     ctx: &OperationContext,
-    uncommitted: &Uncommitted,
 ) -> Result<Vec<IndexSegmentResult>, Error> {
     let sizes = Sizes::of(dataset, segments).await?;
     let is_vector = segments.iter().any(|segment| is_vector(segment));
@@ -167,7 +174,7 @@ async fn optimize_index(
     let rebalance = is_vector
         && params.num_indices_to_merge.is_none()
         && merge == Merge::Newest(segments.len());
-    let build = |merge| build(merge, rebalance, dataset, name, ctx, uncommitted);
+    let build = |merge| build(merge, rebalance, dataset, name, ctx);
     match build(merge).await {
         Err(Error::Index { .. }) if is_vector && is_chosen(params) => {
             build(instead_of_merging(&sizes)).await
@@ -186,7 +193,6 @@ async fn build(
     dataset: &Dataset,
     name: &str,
     ctx: &OperationContext,
-    uncommitted: &Uncommitted,
 ) -> Result<Vec<IndexSegmentResult>, Error> {
     let mut options = OptimizeOptions::default()
         .index_names(vec![name.to_owned()])
@@ -205,13 +211,11 @@ async fn build(
     let plan = plan_optimize_indices(dataset, &options).await?;
     let mut built = Vec::with_capacity(plan.tasks.len());
     for task in &plan.tasks {
-        let result = task.execute(dataset).await?;
-        built.extend(result.inspect(|result| uncommitted.add_index(result.segment.uuid)));
+        built.extend(task.execute(dataset).await?);
     }
     let mut merged = Vec::with_capacity(plan.merges.len());
     for merge in &plan.merges {
-        let result = merge.execute(dataset, &built).await?;
-        merged.extend(result.inspect(|result| uncommitted.add_index(result.segment.uuid)));
+        merged.extend(merge.execute(dataset, &built).await?);
     }
     Ok(merged)
 }

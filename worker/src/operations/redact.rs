@@ -2,6 +2,7 @@
 //! credentials, and where on the worker's machine or store the table lies.
 
 use super::OperationContext;
+use super::table::watched;
 
 const MAX_CHARACTERS: usize = 1500;
 
@@ -29,7 +30,7 @@ impl Redactor {
         // The longer first: one may hold another.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         let location = ctx.location.trim_end_matches('/');
-        let mut roots = vec![location.to_owned()];
+        let mut roots = vec![watched(location), location.to_owned()];
         // Stores print the path without the scheme, some also without the bucket.
         if let Some((_, rest)) = location.split_once("://") {
             roots.push(rest.to_owned());
@@ -162,23 +163,19 @@ mod tests {
     use std::collections::HashMap;
 
     use super::*;
-    use crate::operations::Limits;
-    use crate::progress::Progress;
 
     fn redactor(location: &str) -> Redactor {
-        Redactor::new(&OperationContext {
-            task_id: String::new(),
-            attempt: 1,
-            location: location.to_owned(),
-            storage_options: HashMap::from([
-                ("aws_secret_access_key".to_owned(), "verysecret".to_owned()),
-                ("access_key_id".to_owned(), "AKIDTEST".to_owned()),
-                ("region".to_owned(), "index".to_owned()),
-                ("endpoint".to_owned(), "http://10.0.0.7:9000/".to_owned()),
-            ]),
-            progress: Progress::new(),
-            limits: Limits::default(),
-        })
+        let options = HashMap::from([
+            ("aws_secret_access_key".to_owned(), "verysecret".to_owned()),
+            ("access_key_id".to_owned(), "AKIDTEST".to_owned()),
+            ("region".to_owned(), "index".to_owned()),
+            ("endpoint".to_owned(), "http://10.0.0.7:9000/".to_owned()),
+        ]);
+        Redactor::new(&OperationContext::unsupervised(
+            String::new(),
+            location.to_owned(),
+            options,
+        ))
     }
 
     #[test]

@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 
 use super::index::{IndexSpec, create};
 use super::redact::Redactor;
-use super::table::Column;
-use super::{Operation, OperationContext, to_result};
+use super::table::{Column, Table};
+use super::{Operation, OperationContext, memory, to_result};
 
 impl Operation for ScalarIndexParams {
-    async fn run(&self, ctx: &OperationContext) -> Result<Value, TaskError> {
-        to_result(&create(self, ctx).await?)
+    async fn run(&self, table: &mut Table, ctx: &OperationContext) -> Result<Value, TaskError> {
+        to_result(&create(self, table, ctx).await?)
     }
 }
 
@@ -36,6 +36,10 @@ impl IndexSpec for ScalarIndexParams {
 
     fn type_name(&self) -> &'static str {
         self.index_type.as_str()
+    }
+
+    fn memory(&self, _column: &Column, rows: u64) -> u64 {
+        memory::scalar_index(rows)
     }
 
     fn indexes_parts(&self) -> bool {

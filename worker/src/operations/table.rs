@@ -1,33 +1,76 @@
 //! Opening a table, and finding columns and indices in it.
 
+use std::sync::Arc;
+
 use lance::dataset::builder::DatasetBuilder;
 use lance::index::DatasetIndexExt;
 use lance::{Dataset, Error};
 use lance_core::datatypes::{Field, Schema};
 use lance_index::is_system_index;
+use lance_io::object_store::{ChainedWrappingObjectStore, ObjectStoreParams};
 use lance_maintenance_api::result::IndexCoverage;
 use lance_maintenance_api::{ErrorName, TaskError};
 use lance_table::format::{Fragment, IndexMetadata};
+use url::Url;
 
 use super::OperationContext;
 use super::errors::to_task_error;
+use super::journal::{Journal, Place};
 use super::redact::Redactor;
 
 const NAMES_SHOWN: usize = 50;
+/// The scheme of local files that are read and written like those of any object store.
+const WATCHED_LOCAL: &str = "file-object-store";
+
+/// A table as an attempt works on it.
+#[derive(Debug)]
+pub struct Table {
+    /// The version that is looked at.
+    pub dataset: Dataset,
+    /// The attempt's book about what it writes there.
+    pub journal: Journal,
+}
+
+impl Table {
+    /// Goes to the newest version.
+    pub async fn refresh(&mut self, ctx: &OperationContext) -> Result<(), TaskError> {
+        let refreshed = self.dataset.checkout_latest().await;
+        refreshed.map_err(|error| to_task_error(&error, &Redactor::new(ctx)))?;
+        // What other attempts commit from here on is newer.
+        Ok(ctx.supervisor.confirm().await?)
+    }
+}
 
 /// Opens the newest version of the table.
 ///
 /// Where there is no Lance table the error says whether there is nothing at all or something else.
 /// Nothing is written either way.
-pub async fn open(ctx: &OperationContext) -> Result<Dataset, TaskError> {
-    match builder(ctx).load().await {
-        Ok(dataset) => whole(dataset),
-        Err(Error::DatasetNotFound { .. }) => Err(not_a_table(ctx).await),
-        Err(error) => Err(unreadable_version(to_task_error(
-            &error,
-            &Redactor::new(ctx),
-        ))),
-    }
+pub async fn open(ctx: &OperationContext) -> Result<Table, TaskError> {
+    let failed = |error: &Error| to_task_error(error, &Redactor::new(ctx));
+    let (store, base, _) = builder(ctx, ctx.store_params())
+        .build_object_store()
+        .await
+        .map_err(|error| failed(&error))?;
+    let place = Place {
+        store: store.inner.clone(),
+        base,
+        is_local: store.scheme() == WATCHED_LOCAL,
+    };
+    let journal = Journal::new(place, ctx);
+    let params = ObjectStoreParams {
+        object_store_wrapper: Some(Arc::new(ChainedWrappingObjectStore::new(vec![
+            Arc::new(journal.clone()),
+            Arc::new(ctx.store_watch.clone()),
+        ]))),
+        ..ctx.store_params()
+    };
+    let dataset = match builder(ctx, params).load().await {
+        Ok(dataset) => whole(dataset)?,
+        Err(Error::DatasetNotFound { .. }) => return Err(not_a_table(ctx).await),
+        Err(error) => return Err(unreadable_version(failed(&error))),
+    };
+    journal.begin(dataset.version_id());
+    Ok(Table { dataset, journal })
 }
 
 /// Lance takes a manifest full of zeros, such as a crash of a machine may leave, for version 0 of an
@@ -58,8 +101,23 @@ fn unreadable_version(error: TaskError) -> TaskError {
 }
 
 /// Each opening gets a session of its own: what one task caches or reads is no other's.
-fn builder(ctx: &OperationContext) -> DatasetBuilder {
-    DatasetBuilder::from_uri(&ctx.location).with_storage_options(ctx.storage_options.clone())
+fn builder(ctx: &OperationContext, params: ObjectStoreParams) -> DatasetBuilder {
+    DatasetBuilder::from_uri(watched(&ctx.location)).with_store_params(params)
+}
+
+/// The location in the spelling with which Lance does all of its reading and writing through an
+/// object store, where it is seen: files it would write on its own.
+pub(super) fn watched(location: &str) -> String {
+    let url = match location.starts_with('/') {
+        true => Url::from_file_path(location).ok(),
+        false => Url::parse(location).ok(),
+    };
+    match url {
+        Some(url) if url.scheme() == "file" => {
+            format!("{WATCHED_LOCAL}://{}", url.path())
+        }
+        _ => location.to_owned(),
+    }
 }
 
 async fn not_a_table(ctx: &OperationContext) -> TaskError {
@@ -69,7 +127,7 @@ async fn not_a_table(ctx: &OperationContext) -> TaskError {
             "There is no Lance table at the table's location, nor anything else.",
         )
     };
-    let (store, path, _) = match builder(ctx).build_object_store().await {
+    let (store, path, _) = match builder(ctx, ctx.store_params()).build_object_store().await {
         Ok(built) => built,
         Err(error) => return to_task_error(&error, &Redactor::new(ctx)),
     };
@@ -218,4 +276,30 @@ pub async fn rows_of(dataset: &Dataset, fragment: &Fragment) -> Result<u64, Erro
         return Ok(0);
     };
     Ok(fragment.count_rows(None).await? as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn local_files_are_watched() {
+        for (location, expected) in [
+            ("file:///w/t.lance", "file-object-store:///w/t.lance"),
+            ("file:/w/t.lance", "file-object-store:///w/t.lance"),
+            (
+                "file://localhost/w/t.lance",
+                "file-object-store:///w/t.lance",
+            ),
+            (
+                "file:///w/a%20b%25.lance",
+                "file-object-store:///w/a%20b%25.lance",
+            ),
+            ("/w/a b%.lance", "file-object-store:///w/a%20b%25.lance"),
+            ("s3://b/t.lance", "s3://b/t.lance"),
+            ("oss://b/t%20.lance", "oss://b/t%20.lance"),
+        ] {
+            assert_eq!(watched(location), expected, "{location}");
+        }
+    }
 }

@@ -19,18 +19,18 @@ use serde_json::Value;
 
 use super::index::{IndexSpec, create};
 use super::redact::Redactor;
-use super::table::Column;
+use super::table::{Column, Table};
 use super::vector_checks::{VectorShape, check, check_enough, invalid};
-use super::{Operation, OperationContext, to_result, unreadable};
+use super::{Operation, OperationContext, memory, to_result, unreadable};
 
 impl Operation for VectorIndexParams {
-    async fn run(&self, ctx: &OperationContext) -> Result<Value, TaskError> {
+    async fn run(&self, table: &mut Table, ctx: &OperationContext) -> Result<Value, TaskError> {
         let redactor = Redactor::new(ctx);
         let spec = VectorSpec {
             params: self,
             redactor: &redactor,
         };
-        to_result(&create(&spec, ctx).await?)
+        to_result(&create(&spec, table, ctx).await?)
     }
 }
 
@@ -54,6 +54,14 @@ impl IndexSpec for VectorSpec<'_> {
 
     fn type_name(&self) -> &'static str {
         self.params.index_type.as_str()
+    }
+
+    fn memory(&self, column: &Column, rows: u64) -> u64 {
+        let given = |number: i64| u64::try_from(number).unwrap_or(0);
+        // Where none is given, Lance makes partitions of so many rows.
+        let partitions = given(self.params.num_partitions).max(rows / 4096).max(1);
+        let sampled = partitions.saturating_mul(given(self.params.sample_rate).max(256));
+        memory::vector_index(&column.field, rows, sampled)
     }
 
     async fn prepare(

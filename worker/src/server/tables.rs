@@ -15,9 +15,8 @@ use lance_maintenance_dispatch::tables::{
     PURGE_PATH, Purge, TableDescription, TableVersion, TablesExist, VERSIONS_PATH, Versions,
     WRITE_LIMIT, WRITE_PATH, WriteTable, Written,
 };
-use serde::de::DeserializeOwned;
 
-use super::{Desk, MAX_BODY, Refusal, not_taken, unavailable, unreadable, verify};
+use super::{Desk, Refusal, not_taken, unavailable, unreadable, verify};
 use crate::intake::NotTaken;
 use crate::tables::{commit, describe, exist, versions, write};
 
@@ -134,20 +133,6 @@ async fn purge_table(
 }
 
 impl Desk {
-    /// The message, once its signature is checked.
-    fn read<Message: DeserializeOwned>(
-        &self,
-        uri: &Uri,
-        headers: &HeaderMap,
-        body: Result<Bytes, BytesRejection>,
-    ) -> Result<Message, Refusal> {
-        let body = body.map_err(|rejection| unreadable(&rejection, MAX_BODY))?;
-        verify(&self.secret, uri, headers, &body)?;
-        let message = serde_json::from_slice(&body)
-            .map_err(|error| ApiError::invalid(format!("The message can't be read: {error}.")))?;
-        Ok(message)
-    }
-
     /// Does it where operations run, as Lance computes in between. It goes on to its end when the
     /// caller does not wait: what is half written or half committed helps nobody.
     async fn run<Answer: Send + 'static>(

@@ -5,6 +5,7 @@
 //! | [`location`] | which locations the worker touches |
 //! | [`place`] | a location with its store, and errors as they are answered |
 //! | [`write`], [`create_only`] | makes a table, or its next version, of an Arrow IPC stream |
+//! | [`uncommitted`] | what a write has written before its commit |
 //! | [`rows`], [`framing`] | the stream, decoded, and checked before |
 //! | [`describe`] | schema and numbers of a version |
 //! | [`exist`] | which locations hold a table |
@@ -23,6 +24,7 @@ pub mod location;
 pub mod place;
 pub mod purge;
 pub mod rows;
+pub mod uncommitted;
 pub mod versions;
 pub mod write;
 

@@ -15,10 +15,9 @@ use object_store::path::Path;
 use uuid::Uuid;
 
 use super::location;
+use crate::operations::OperationContext;
 use crate::operations::errors::to_task_error;
 use crate::operations::redact::Redactor;
-use crate::operations::{Limits, OperationContext};
-use crate::progress::Progress;
 use crate::storage::StorageOptions;
 
 /// Where Lance puts branches, each of which looks like a table.
@@ -63,14 +62,11 @@ impl Place {
         registry: Arc<ObjectStoreRegistry>,
     ) -> Result<Self, ApiError> {
         location::check(location)?;
-        let ctx = OperationContext {
-            task_id: Uuid::new_v4().simple().to_string(),
-            attempt: 1,
-            location: location.trim_end_matches('/').to_owned(),
-            storage_options: storage.for_location(location),
-            progress: Progress::new(),
-            limits: Limits::default(),
-        };
+        let ctx = OperationContext::unsupervised(
+            Uuid::new_v4().simple().to_string(),
+            location.trim_end_matches('/').to_owned(),
+            storage.for_location(location),
+        );
         let options = StorageOptionsAccessor::with_static_options(ctx.storage_options.clone());
         let params = ObjectStoreParams {
             storage_options_accessor: Some(Arc::new(options)),

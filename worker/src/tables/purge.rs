@@ -5,19 +5,20 @@
 //! a worker that died at it, finds a whole version or none. What is left then is found by its names,
 //! for which no manifest is needed, so a purge that is said again completes one that broke off.
 
-use std::path::{Path as FilePath, PathBuf};
+use std::path::Path as FilePath;
 
 use futures::{StreamExt, TryStreamExt, future};
-use lance_io::local::to_local_path;
 use lance_maintenance_api::ApiError;
 use lance_table::io::commit::VERSIONS_DIR;
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
 
 use super::place::{BRANCHES, Place};
+use crate::local_folders::{local_path, remove_empty};
+use crate::operations::journal;
 
-/// Folders that are Lance's alone.
-const FOLDERS: [&str; 8] = [
+/// Folders that are Lance's alone, and ours.
+const FOLDERS: [&str; 9] = [
     VERSIONS_DIR,
     "_transactions",
     "_deletions",
@@ -26,6 +27,7 @@ const FOLDERS: [&str; 8] = [
     "_blobs",
     "_mem_wal",
     "_fri",
+    journal::FOLDER,
 ];
 /// The folder of the data files, whose name is anybody's.
 const DATA: &str = "data";
@@ -54,7 +56,7 @@ pub async fn purge(place: &Place) -> Result<u64, ApiError> {
     }
     removed += remove(place, &place.base, is_lance).await?;
     if place.store.has_direct_local_paths() {
-        let folder = PathBuf::from(to_local_path(&place.base));
+        let folder = local_path(&place.base);
         // What can't be removed is not empty, or nobody's concern.
         let _ = tokio::task::spawn_blocking(move || remove_folders(&folder)).await;
     }
@@ -141,19 +143,6 @@ fn remove_folders(folder: &FilePath) {
     let _ = std::fs::remove_dir(folder);
 }
 
-fn remove_empty(folder: &FilePath) {
-    // Links are not followed: what they lead to is not the table's.
-    let Ok(entries) = std::fs::read_dir(folder) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            remove_empty(&entry.path());
-        }
-    }
-    let _ = std::fs::remove_dir(folder);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,6 +163,7 @@ mod tests {
             ("_indices/u/page.idx", false, true),
             ("_refs/tags/t.json", false, true),
             ("_mem_wal/u/wal/1.arrow", false, true),
+            ("_maintenance/t/k/1-4/data/1.lance", false, true),
             (".lance-reserved", false, true),
             // Others'.
             ("notes.txt", false, false),

@@ -15,7 +15,8 @@ use lance_maintenance_dispatch::tables::{WriteMode, Written};
 use super::create_only::CreateOnly;
 use super::place::Place;
 use super::rows::Rows;
-use crate::operations::commit::{Uncommitted, find_own_commit, task_properties};
+use super::uncommitted::Uncommitted;
+use crate::operations::commit::{find_own_commit, task_properties};
 
 /// Writes the stream's rows. What a write that fails has written is removed again, unless a version
 /// may refer to it.
@@ -54,21 +55,24 @@ pub async fn write(place: &Place, mode: WriteMode, stream: Bytes) -> Result<Writ
             Some(reason) => unreadable(&reason),
             None => not_written(place, &error),
         })?;
-    let uncommitted = Uncommitted::below(Arc::clone(&place.store), &place.base);
-    if let Operation::Overwrite { fragments, .. } = &transaction.operation {
-        uncommitted.add_fragments(fragments);
-    }
+    let uncommitted = match &transaction.operation {
+        Operation::Overwrite { fragments, .. } => Uncommitted::of(place, fragments),
+        _ => Uncommitted::default(),
+    };
     // Others may have made versions since; the one that a new table begins with may even be gone.
-    if mode == WriteMode::Create && place.newest(&place.chain(None)?).await?.is_some() {
-        uncommitted.remove().await;
-        return Err(already_there());
+    if mode == WriteMode::Create {
+        let newest = place.newest(&place.chain(None)?).await;
+        if !matches!(newest, Ok(None)) {
+            uncommitted.remove(place).await;
+            newest?;
+            return Err(already_there());
+        }
     }
-    uncommitted.begin_commit();
     match commit(destination(), &params, transaction).await {
         Ok(table) => Ok(Written {
             version: table.version_id(),
         }),
-        Err(error) => settle(place, before, &uncommitted, &error).await,
+        Err(error) => settle(place, before, uncommitted, &error).await,
     }
 }
 
@@ -97,7 +101,7 @@ async fn commit(
 async fn settle(
     place: &Place,
     before: u64,
-    uncommitted: &Uncommitted,
+    uncommitted: Uncommitted,
     error: &Error,
 ) -> Result<Written, ApiError> {
     let found = match place.open(&place.chain(None)?, None).await {
@@ -113,7 +117,7 @@ async fn settle(
                 version: own.version,
             });
         }
-        Ok(None) if !error.is_commit_status_unknown() => uncommitted.remove().await,
+        Ok(None) if !error.is_commit_status_unknown() => uncommitted.remove(place).await,
         Ok(None) | Err(_) => {
             tracing::warn!(error = %place.error(error), "files of a write of unknown outcome stay");
         }

@@ -5,6 +5,7 @@ use lance_maintenance_api::params::{CompactParams, TaskParams};
 use lance_worker::operations::commit::{Lost, TASK_ID_PROPERTY};
 use lance_worker::operations::compact::Compaction;
 use lance_worker::operations::run;
+use lance_worker::operations::table::open;
 use serde_json::json;
 
 use crate::support::{Table, compact, contents, filter_plan, optimize, scalar};
@@ -189,15 +190,17 @@ async fn a_lost_conflict_leaves_nothing_behind() {
         }
         let ctx = table.context();
         let params = params(compact("{}"));
-        let compaction = Compaction::plan(table.open().await, &params, &ctx)
+        let mut opened = open(&ctx).await.unwrap();
+        let compaction = Compaction::plan(&opened.dataset, &params, &ctx)
             .await
             .unwrap();
-        let rewritten = compaction.rewrite(&ctx).await.unwrap();
+        let rewritten = compaction.rewrite(&opened.dataset, &ctx).await.unwrap();
         assert!(!table.litter().await.is_empty());
         table.delete("id = 500").await;
         let before = table.contents().await;
 
-        let lost = compaction.commit(rewritten, &ctx).await.unwrap_err();
+        let lost = compaction.commit(&mut opened, rewritten, &ctx).await;
+        let lost = lost.unwrap().unwrap_err();
 
         assert!(matches!(lost, Lost::Conflict(_)), "{lost:?}");
         assert_eq!(
@@ -218,12 +221,14 @@ async fn a_lost_conflict_leaves_nothing_behind() {
 async fn an_append_in_between_is_no_conflict() {
     let table = Table::with_rows(0..1000, 100).await;
     let ctx = table.context();
-    let compaction = Compaction::plan(table.open().await, &params(compact("{}")), &ctx)
+    let mut opened = open(&ctx).await.unwrap();
+    let compaction = Compaction::plan(&opened.dataset, &params(compact("{}")), &ctx)
         .await
         .unwrap();
-    let rewritten = compaction.rewrite(&ctx).await.unwrap();
+    let rewritten = compaction.rewrite(&opened.dataset, &ctx).await.unwrap();
     table.append(1000..1100).await;
-    let result = compaction.commit(rewritten, &ctx).await.unwrap();
+    let result = compaction.commit(&mut opened, rewritten, &ctx).await;
+    let result = result.unwrap().unwrap();
     assert_eq!(result.fragments_removed, 10);
     assert_eq!(table.open().await.count_rows(None).await.unwrap(), 1100);
 }
@@ -232,13 +237,15 @@ async fn an_append_in_between_is_no_conflict() {
 async fn an_overwrite_in_between_ends_the_task() {
     let table = Table::with_rows(0..1000, 100).await;
     let ctx = table.context();
-    let compaction = Compaction::plan(table.open().await, &params(compact("{}")), &ctx)
+    let mut opened = open(&ctx).await.unwrap();
+    let compaction = Compaction::plan(&opened.dataset, &params(compact("{}")), &ctx)
         .await
         .unwrap();
-    let rewritten = compaction.rewrite(&ctx).await.unwrap();
+    let rewritten = compaction.rewrite(&opened.dataset, &ctx).await.unwrap();
     table.overwrite(0..10).await;
     let before = table.contents().await;
-    let lost = compaction.commit(rewritten, &ctx).await.unwrap_err();
+    let lost = compaction.commit(&mut opened, rewritten, &ctx).await;
+    let lost = lost.unwrap().unwrap_err();
     let Lost::Failed(error) = lost else {
         panic!("{lost:?}")
     };
@@ -290,25 +297,6 @@ async fn a_second_attempt_reports_what_the_first_committed() {
     other.attempt = 2;
     let result = run(&compact("{}"), &other).await.unwrap();
     assert_eq!(result["fragments_removed"], 3);
-}
-
-#[tokio::test]
-async fn a_stopped_operation_leaves_nothing_behind() {
-    let table = Table::with_rows(0..1000, 100).await;
-    let ctx = table.context();
-    let compaction = Compaction::plan(table.open().await, &params(compact("{}")), &ctx)
-        .await
-        .unwrap();
-    compaction.rewrite(&ctx).await.unwrap();
-    assert!(!table.litter().await.is_empty());
-    drop(compaction);
-    for _ in 0..100 {
-        if table.litter().await.is_empty() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("{:?}", table.litter().await);
 }
 
 #[tokio::test]

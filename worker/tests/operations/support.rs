@@ -20,12 +20,13 @@ use lance_maintenance_api::params::{
     CleanupParams, CompactParams, OptimizeIndicesParams, ScalarIndexParams, TaskParams,
     VectorIndexParams,
 };
-use lance_worker::operations::{Limits, OperationContext, run};
-use lance_worker::progress::Progress;
+use lance_worker::operations::{OperationContext, run};
 use serde_json::Value;
 use tempfile::TempDir;
 
 pub const DIMENSION: i32 = 16;
+/// What the catalog would call every table.
+pub const TABLE_ID: &str = "T";
 
 /// A table in a folder of its own.
 pub struct Table {
@@ -91,14 +92,12 @@ impl Table {
         self.open().await.delete(predicate).await.unwrap();
     }
 
+    /// The first attempt at a task of its own.
     pub fn context(&self) -> OperationContext {
+        let task_id = uuid::Uuid::new_v4().simple().to_string();
         OperationContext {
-            task_id: uuid::Uuid::new_v4().simple().to_string(),
-            attempt: 1,
-            location: self.uri(),
-            storage_options: HashMap::new(),
-            progress: Progress::new(),
-            limits: Limits::default(),
+            table_id: TABLE_ID.to_owned(),
+            ..OperationContext::unsupervised(task_id, self.uri(), HashMap::new())
         }
     }
 
@@ -111,11 +110,10 @@ impl Table {
         contents(&self.open().await).await
     }
 
-    /// Files under the table that no version refers to.
-    pub async fn litter(&self) -> BTreeSet<String> {
+    /// Data and transaction files, and folders of indices, that some version refers to.
+    async fn referenced(&self) -> BTreeSet<String> {
         let dataset = self.open().await;
         let mut referenced = BTreeSet::new();
-        let mut indices = BTreeSet::new();
         for version in dataset.version_refs().await.unwrap() {
             let dataset = dataset.checkout_version(version.version).await.unwrap();
             for fragment in dataset.fragments().iter() {
@@ -126,14 +124,36 @@ impl Table {
                         .map(|file| format!("data/{}", file.path)),
                 );
             }
+            let transaction = dataset.manifest().transaction_file.clone();
+            referenced.extend(transaction.map(|file| format!("_transactions/{file}")));
             let found = dataset.load_indices().await.unwrap();
-            indices.extend(found.iter().map(|index| index.uuid.to_string()));
+            referenced.extend(found.iter().map(|index| format!("_indices/{}", index.uuid)));
         }
+        referenced
+    }
+
+    /// What versions refer to and is not there.
+    pub async fn missing(&self) -> BTreeSet<String> {
+        let mut missing = self.referenced().await;
+        missing.retain(|name| !self.path().join(name).exists());
+        missing
+    }
+
+    /// Files under the table that no version refers to, and empty folders of indices.
+    pub async fn litter(&self) -> BTreeSet<String> {
+        let referenced = self.referenced().await;
+        let folders = std::fs::read_dir(self.path().join("_indices"));
+        let folders = folders.into_iter().flatten().map(|folder| {
+            let name = folder.unwrap().file_name();
+            format!("_indices/{}", name.to_str().unwrap())
+        });
         files(&self.path())
             .into_keys()
+            .chain(folders)
             .filter(|file| match file.split('/').collect::<Vec<_>>()[..] {
-                ["data", ..] => !referenced.contains(file),
-                ["_indices", uuid, ..] => !indices.contains(uuid),
+                ["data" | "_transactions", ..] => !referenced.contains(file),
+                ["_indices", uuid, ..] => !referenced.contains(&format!("_indices/{uuid}")),
+                ["_maintenance", ..] => true,
                 _ => false,
             })
             .collect()

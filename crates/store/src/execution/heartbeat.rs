@@ -85,7 +85,7 @@ impl<S: KeyValue> Execution<'_, S> {
                     };
                     let is_last = run.is_last(attempt, standing.has_left(run));
                     let is_over = standing.is_silent(run, asked)
-                        || held.is_none() && is_forgotten(heartbeat, run, is_last, arrived);
+                        || is_forgotten(heartbeat, held.is_some(), run, is_last, arrived);
                     if !is_over {
                         // Claimed by somebody who lives, it keeps its note until its end.
                         return Ok(true);
@@ -220,9 +220,12 @@ impl Offers {
     }
 }
 
-/// Whether a worker that sends this heartbeat no longer has the attempt that it was granted: it was
-/// restarted. A heartbeat from before the grant that comes late looks the same. What it offers then
-/// the worker has in hand and leaves, but after the last attempt it would end a task that runs.
-fn is_forgotten(heartbeat: &Heartbeat, run: &Run, is_last: bool, now: i64) -> bool {
-    run.worker_id == heartbeat.worker_id && (!is_last || now - run.started_at > ABANDONED_MICROS)
+/// Whether a worker that sends this heartbeat no longer has the attempt that it was granted: it was in
+/// another life, or is not in hand. A heartbeat from before the grant that comes late looks the same. What
+/// it offers then the worker has in hand and leaves, or it reaches nobody, but after the last attempt it
+/// would end a task that runs.
+fn is_forgotten(heartbeat: &Heartbeat, in_hand: bool, run: &Run, is_last: bool, now: i64) -> bool {
+    run.worker_id == heartbeat.worker_id
+        && (!in_hand || run.incarnation != heartbeat.incarnation)
+        && (!is_last || now - run.started_at > ABANDONED_MICROS)
 }

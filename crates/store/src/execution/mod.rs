@@ -49,7 +49,7 @@ impl<'a, S: KeyValue> Execution<'a, S> {
     }
 
     /// Grants an attempt to the first worker that claims it, and again to the same worker if it
-    /// asks twice, once it is the turn of its table.
+    /// asks twice in one life, once it is the turn of its table.
     pub fn claim(&self, claim: &Claim, now: impl Fn() -> i64) -> Result<Claimed, ApiError> {
         self.claim_by(claim, &now)
     }
@@ -103,6 +103,14 @@ impl<'a, S: KeyValue> Execution<'a, S> {
         since: Option<i64>,
         now: Clock<'_>,
     ) -> Result<(), ApiError> {
+        let is_granted = |task: &Task| {
+            task.last_run()
+                .is_some_and(|(last, _)| last >= claim.attempt)
+        };
+        // Before the fence is asked: where the task has been deleted meanwhile, it would say yes.
+        if is_granted(task) {
+            return self.claims_again(task, claim);
+        }
         let key = tasks.key(&claim.task.task_id);
         let fence = keys::task_claim_fence(&key, claim.attempt);
         let handed_back = match task.last_run() {
@@ -112,9 +120,10 @@ impl<'a, S: KeyValue> Execution<'a, S> {
             }
             _ => 0,
         };
-        let started = |worker_id: &str| {
+        let started = |worker_id: &str, incarnation: &str| {
             let run = Run {
                 worker_id: worker_id.to_owned(),
+                incarnation: incarnation.to_owned(),
                 started_at: now(),
                 handed_back,
             };
@@ -129,41 +138,36 @@ impl<'a, S: KeyValue> Execution<'a, S> {
             if now() - since.unwrap_or(asked) > OWNER_MICROS {
                 return Err(unsettled());
             }
-            started(&claim.worker_id)?;
+            started(&claim.worker_id, &claim.incarnation)?;
             // Until then the holder of the attempt before, silent for long, could still end the task.
             if self.store.get(&keys::task_end(&key))?.is_some() {
                 return Err(lost("The task has ended."));
             }
             return Ok(());
         }
-        let is_granted = |task: &Task| {
-            task.last_run()
-                .is_some_and(|(last, _)| last >= claim.attempt)
-        };
-        if is_granted(task) {
-            return self.claims_again(task, claim, now);
-        }
         let waited = now();
         let task = tasks.get(&claim.task.task_id)?;
         if is_granted(&task) {
-            return self.claims_again(&task, claim, now);
+            return self.claims_again(&task, claim);
         }
         if !fence::is_abandoned(self.store, &fence, waited)? {
             return Err(unsettled());
         }
         // Nobody's attempt: like any whose worker is silent, it is lost, and the next is offered.
         Outbox::tasks(self.store).note(&claim.task)?;
-        started(NOBODY)?;
+        started(NOBODY, "")?;
         Err(lost(
             "The attempt was granted to somebody who never learned of it.",
         ))
     }
 
-    /// Grants an attempt again to the worker that has it.
-    fn claims_again(&self, task: &Task, claim: &Claim, now: Clock<'_>) -> Result<(), ApiError> {
+    /// Grants an attempt again to the worker that has it, in the same life.
+    fn claims_again(&self, task: &Task, claim: &Claim) -> Result<(), ApiError> {
         self.holds(task, claim)?;
         match task.last_run() {
-            Some((_, run)) if workers::claims_again(self.store, run, now)? => Ok(()),
+            Some((_, run)) if !workers::standing(self.store, &run.worker_id)?.has_left(run) => {
+                Ok(())
+            }
             _ => Err(lost("The worker has handed the attempt back.")),
         }
     }
@@ -244,12 +248,14 @@ impl<'a, S: KeyValue> Execution<'a, S> {
         })
     }
 
-    /// Refuses unless the claim is the task's last attempt and its worker's.
+    /// Refuses unless the claim is the task's last attempt and its worker's, in the life that was granted
+    /// it.
     fn holds(&self, task: &Task, claim: &Claim) -> Result<(), ApiError> {
         match task.last_run() {
             Some((attempt, run))
                 if attempt == claim.attempt
                     && run.worker_id == claim.worker_id
+                    && run.incarnation == claim.incarnation
                     && task.end.is_none() =>
             {
                 Ok(())

@@ -141,17 +141,10 @@ impl Caller<'_> {
         if lost && client.per_mille(500) {
             return false;
         }
-        let now = client.now();
-        let mut model = self.scene.model();
-        let it = &model.workers[worker];
-        if !it.up || it.stalled_until > now || it.cut_until > now {
-            return false;
+        if client.per_mille(plan.troubles.twice) {
+            self.scene.dispatch_again(worker, dispatch);
         }
-        let in_hand = model.in_hand(worker);
-        let has_it = in_hand.iter().any(|held| held.task == dispatch.address());
-        let taken = has_it || model.offer(worker, dispatch, plan.room);
-        drop(model);
-        self.scene.wake_runners(client, worker);
+        let taken = self.scene.offer(client, worker, dispatch);
         taken && !lost
     }
 

@@ -9,6 +9,7 @@
 //! | `scene` | what the scripts have in common: calls, and when all is quiet |
 //! | `client` | clients: submit and hand over, get, list, delete, drop a table |
 //! | `worker` | workers: heartbeat, queue, claim, run, commit, finish |
+//! | `trouble` | their calls, and what happens to them on the way |
 //! | `model` | what everybody was told and has in hand |
 //!
 //! **What varies.** Two clients make up to 8 requests each about tasks of five types and two tables,
@@ -18,12 +19,13 @@
 //! Operations fail before or after they were done; the machine that makes a request dies between any
 //! two; a request is held up, by up to 12 s at a time. Workers die, or leave and hand back what they have in hand,
 //! which may arrive when they are back; they start again under their names or never, stand still or are cut off for up to a minute; calls and answers are late, lost, or made twice at
-//! a time. A submit's hand-over is late or lost, or its answer is, or the worker's queue is full.
+//! a time. A submit's hand-over is late or lost, or comes again after a restart, or its answer is, or the worker's queue is full.
 //!
 //! **What is checked**, all along:
 //! - Of a table no two tasks run at a time on workers that were heard of (a heartbeat, or the claim)
 //!   within the lease, ever since they claimed; unless one of the tasks was ended, by a worker that
 //!   had been silent, at the moment it was granted again.
+//! - An attempt is made in one life of one worker.
 //! - Between two attempts at a task no other task of its table runs.
 //! - An attempt is granted after the one before was really lost: its worker died, was silent for
 //!   longer than the lease, handed it back, or nobody learned of the grant; none after the third, if
@@ -59,6 +61,7 @@ mod scene;
 mod schedule;
 #[path = "../simulation/mod.rs"]
 mod simulation;
+mod trouble;
 mod worker;
 
 use simulation::world::Plant;
@@ -100,6 +103,11 @@ fn a_turn_that_does_not_stay_with_a_lost_task_is_found() {
         (now - since > 31 * world::SECOND).then(|| head.to_string().into_bytes())
     };
     assert!(is_found_as(Plant::Alters(alter), "between two attempts"));
+}
+
+#[test]
+fn a_worker_that_does_not_know_its_lives_apart_is_found() {
+    assert!(is_found_as(Plant::NoLives, "in two lives"));
 }
 
 #[test]

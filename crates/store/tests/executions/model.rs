@@ -39,6 +39,8 @@ struct Hand {
     taken: bool,
     /// Told to wait, it and its table rest until then.
     rests: i64,
+    /// Told to wait since its table's tasks were last gone through.
+    asked: bool,
     /// It believes to be the one that runs the table's task.
     running: bool,
     /// When the claim was sent that was granted: it shows that the worker lives, like a heartbeat.
@@ -66,6 +68,8 @@ pub struct Model {
     pub workers: Vec<Worker>,
     /// Attempts whose worker died or was silent while it had them: (task, attempt, worker).
     losses: Vec<(TaskId, u32, usize)>,
+    /// The lives of workers that learned of a grant: (task, attempt, worker, life).
+    grants: Vec<(TaskId, u32, usize, u32)>,
     /// When the drop of a table was answered, and whether one was begun.
     pub dropped: [bool; 2],
     pub dropping: [bool; 2],
@@ -120,7 +124,9 @@ impl Model {
         if let Some(hand) = hands.iter_mut().find(known) {
             let replaces = !hand.taken && hand.dispatch.attempt < dispatch.attempt;
             if replaces {
-                hand.dispatch = dispatch.clone();
+                let before = std::mem::replace(&mut hand.dispatch, dispatch.clone());
+                // A claim that was made twice may have been granted it, unknown to the worker.
+                self.losses.push((before.task_id, before.attempt, worker));
             }
             return replaces;
         }
@@ -133,6 +139,7 @@ impl Model {
             table,
             taken: false,
             rests: 0,
+            asked: false,
             running: false,
             claimed: i64::MIN,
             lapsed: false,
@@ -145,25 +152,30 @@ impl Model {
         let hands = &mut self.workers[worker].hands;
         let is_busy = |hand: &&Hand| hand.taken || hand.rests > now;
         let busy: Vec<usize> = hands.iter().filter(is_busy).map(|h| h.table).collect();
-        let next = hands
-            .iter_mut()
-            .filter(|hand| !hand.taken && !busy.contains(&hand.table))
-            .min_by_key(|hand| hand.dispatch.attempt == 1)?;
-        next.taken = true;
-        Some(next.dispatch.clone())
+        // Attempts above 1 that were not told to wait yet, then the first of the others, and again.
+        let order = |hand: &Hand| match (hand.dispatch.attempt > 1, hand.asked) {
+            (true, false) => 0,
+            (false, _) => 1,
+            (true, true) => 2,
+        };
+        let ready = hands.iter().enumerate();
+        let ready = ready.filter(|(_, hand)| !hand.taken && !busy.contains(&hand.table));
+        let (at, _) = ready.min_by_key(|(_, hand)| order(hand))?;
+        let (rank, table) = (order(&hands[at]), hands[at].table);
+        for hand in hands.iter_mut().filter(|hand| hand.table == table) {
+            hand.asked &= rank == 0;
+        }
+        hands[at].taken = true;
+        Some(hands[at].dispatch.clone())
     }
 
-    /// A task that was taken was told to wait: an attempt above 1 goes behind the others.
+    /// A task that was taken was told to wait.
     pub fn put_back(&mut self, worker: usize, id: &TaskId, until: i64) {
         let hands = &mut self.workers[worker].hands;
-        let Some(at) = hands.iter().position(|hand| hand.dispatch.task_id == *id) else {
-            return;
-        };
-        hands[at].taken = false;
-        hands[at].rests = until;
-        if hands[at].dispatch.attempt > 1 {
-            let hand = hands.remove(at);
-            hands.push(hand);
+        for hand in hands.iter_mut().filter(|h| h.dispatch.task_id == *id) {
+            hand.taken = false;
+            hand.rests = until;
+            hand.asked = true;
         }
     }
 
@@ -287,6 +299,21 @@ impl Model {
                 self.wrong.push(text);
             }
         }
+    }
+
+    /// A worker was granted an attempt in one of its lives. An attempt is not made twice: it does not look
+    /// for a commit of its own.
+    pub fn granted_to(&mut self, dispatch: &Dispatch, worker: usize, life: u32) {
+        let id = dispatch.task_id.clone();
+        let grant = (id, dispatch.attempt, worker, life);
+        let is_same = |other: &&(TaskId, u32, usize, u32)| other.0 == grant.0 && other.1 == grant.1;
+        if let Some(other) = self.grants.iter().find(is_same)
+            && *other != grant
+        {
+            let text = format!("an attempt in two lives: {other:?}, {grant:?}");
+            self.wrong.push(text);
+        }
+        self.grants.push(grant);
     }
 
     /// A task waits no more for its turn.

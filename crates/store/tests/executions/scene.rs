@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use lance_maintenance_api::ApiError;
 use lance_maintenance_api::task::TaskStatus;
-use lance_maintenance_dispatch::{Claim, Finish, Heartbeat, Leave, Report, TakeUp};
+use lance_maintenance_dispatch::{Claim, Dispatch, Finish, Heartbeat, Leave, Report, TakeUp};
 use lance_maintenance_store::KeyValue;
 use lance_maintenance_store::catalog::Purges;
 use lance_maintenance_store::execution::Execution;
@@ -13,7 +13,7 @@ use lance_maintenance_store::tasks::Tasks;
 
 use crate::model::{Model, table_id};
 use crate::plan::Plan;
-use crate::world::{Client, SECOND, World};
+use crate::world::{Client, Plant, SECOND, World};
 
 /// How long after the faults have stopped everything must have come to its end. Rarely a task waits
 /// for somebody to look through all keys.
@@ -68,22 +68,27 @@ pub fn make(call: &Call, client: &Client<'_>) -> Result<Answer, ApiError> {
 pub struct Scene<'a> {
     pub world: &'a World,
     pub plan: &'a Plan,
+    plant: Plant,
     /// When faults stop.
     pub calm: i64,
     model: Mutex<Model>,
     /// Calls that nobody waits for the answer of.
     left_behind: Mutex<VecDeque<Call>>,
+    /// Tasks that reach a worker again when it starts again.
+    late: Mutex<Vec<(usize, Dispatch)>>,
 }
 
 impl<'a> Scene<'a> {
-    pub fn new(world: &'a World, plan: &'a Plan, clients: usize) -> Self {
+    pub fn new(world: &'a World, plan: &'a Plan, plant: Plant, clients: usize) -> Self {
         let now = world.alone().now();
         Self {
             world,
             plan,
+            plant,
             calm: now + plan.calm,
             model: Mutex::new(Model::new(plan.workers, clients, now)),
             left_behind: Mutex::default(),
+            late: Mutex::default(),
         }
     }
 
@@ -116,6 +121,47 @@ impl<'a> Scene<'a> {
     pub fn leave_behind(&self, client: &Client<'_>, call: Call) {
         self.left_behind.lock().unwrap().push_back(call);
         client.wake(self.ghost());
+    }
+
+    /// Has a worker offered a task once more, when it starts again.
+    pub fn dispatch_again(&self, worker: usize, dispatch: &Dispatch) {
+        self.late.lock().unwrap().push((worker, dispatch.clone()));
+    }
+
+    /// A worker has started again, and what is late reaches it.
+    pub fn offer_late(&self, client: &Client<'_>, worker: usize) {
+        let mut late = self.late.lock().unwrap();
+        let (now, rest) = late.drain(..).partition(|(to, _)| *to == worker);
+        *late = rest;
+        drop(late);
+        let now: Vec<(usize, Dispatch)> = now;
+        for (_, dispatch) in now {
+            self.offer(client, worker, &dispatch);
+        }
+    }
+
+    /// Offers a worker a task, if it is there: whether it has it then.
+    pub fn offer(&self, client: &Client<'_>, worker: usize, dispatch: &Dispatch) -> bool {
+        let now = client.now();
+        let mut model = self.model();
+        let it = &model.workers[worker];
+        if !it.up || it.stalled_until > now || it.cut_until > now {
+            return false;
+        }
+        let in_hand = model.in_hand(worker);
+        let has_it = in_hand.iter().any(|held| held.task == dispatch.address());
+        let taken = has_it || model.offer(worker, dispatch, self.plan.room);
+        drop(model);
+        self.wake_runners(client, worker);
+        taken
+    }
+
+    /// Which of a worker's lives it is, as the worker says it.
+    pub fn incarnation(&self, life: u32) -> String {
+        match self.plant {
+            Plant::NoLives => String::new(),
+            _ => life.to_string(),
+        }
     }
 
     pub fn make_left_behind(&self, client: &Client<'_>) {

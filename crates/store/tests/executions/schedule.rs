@@ -31,7 +31,7 @@ pub fn run(seed: u64, plant: Plant, traced: bool) -> Result<(), Box<Fault>> {
     make_tables(&world);
     world.advance(2000 * SECOND - world.alone().now());
 
-    let scene = Scene::new(&world, &plan, CLIENTS);
+    let scene = Scene::new(&world, &plan, plant, CLIENTS);
     type Script<'s> = Box<dyn FnOnce(Client<'_>) + Send + 's>;
     let scene_of = &scene;
     let mut scripts: Vec<Script<'_>> = Vec::new();
@@ -169,6 +169,7 @@ fn settle(world: &World) {
         world.advance(100 * SECOND);
         let heartbeat = Heartbeat {
             worker_id: "w".to_owned(),
+            incarnation: String::new(),
             starting,
             in_hand: Vec::new(),
             room: 0,

@@ -12,14 +12,14 @@ use lance_maintenance_dispatch::{
 use lance_maintenance_store::tasks::Tasks;
 
 use crate::model::{self, table_id, worker_name};
-use crate::scene::{Answer, Call, Scene, make};
+use crate::scene::{Answer, Call, Scene};
 use crate::world::{Client, SECOND};
 
 /// How long the end of an attempt is repeated.
 const FINISH: i64 = 600 * SECOND;
 
 /// Why a call did not do what it should.
-enum Failed {
+pub enum Failed {
     /// The worker died.
     Dead,
     /// 409, 404, 400.
@@ -64,13 +64,13 @@ fn between(store: &Client<'_>, model: &model::Model, dispatch: &Dispatch) -> Vec
 
 /// A script of a worker in one of its lives.
 pub struct Worker<'a> {
-    scene: &'a Scene<'a>,
-    client: &'a Client<'a>,
-    me: usize,
+    pub(crate) scene: &'a Scene<'a>,
+    pub(crate) client: &'a Client<'a>,
+    pub(crate) me: usize,
     /// Which of its lives it is.
     life: u32,
     /// When the last call reached the application.
-    called: Cell<i64>,
+    pub(crate) called: Cell<i64>,
 }
 
 impl<'a> Worker<'a> {
@@ -100,9 +100,10 @@ impl<'a> Worker<'a> {
             self.life = model.workers[self.me].deaths;
             model.workers[self.me].up = true;
             drop(model);
-            self.scene.wake_runners(self.client, self.me);
             self.client
                 .note(|| format!("worker {} starts again", self.me));
+            self.scene.offer_late(self.client, self.me);
+            self.scene.wake_runners(self.client, self.me);
         }
     }
 
@@ -113,6 +114,7 @@ impl<'a> Worker<'a> {
             let room = self.scene.plan.room.saturating_sub(model.waiting(self.me));
             let heartbeat = Heartbeat {
                 worker_id: worker_name(self.me),
+                incarnation: self.scene.incarnation(self.life),
                 starting,
                 in_hand: model.in_hand(self.me),
                 room,
@@ -188,6 +190,7 @@ impl<'a> Worker<'a> {
         let id = &dispatch.task_id;
         let claim = Claim {
             worker_id: worker_name(self.me),
+            incarnation: self.scene.incarnation(self.life),
             task: dispatch.address(),
             attempt: dispatch.attempt,
         };
@@ -243,6 +246,7 @@ impl<'a> Worker<'a> {
             MAX_ATTEMPTS
         };
         model.granted(dispatch, sent, peaceful, most);
+        model.granted_to(dispatch, self.me, self.life);
         for other in between(&alone, &model, dispatch) {
             let text = format!("{id} runs between two attempts at {other}");
             model.wrong.push(text);
@@ -353,101 +357,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         let model = self.scene.model();
         model.over || model.workers[self.me].deaths != self.life
-    }
-
-    /// Waits while the worker stands still. None if it is dead.
-    fn stand_still(&self) -> Option<()> {
-        while !self.is_over() {
-            let until = self.scene.model().workers[self.me].stalled_until;
-            let left = until - self.client.now();
-            if left <= 0 {
-                return Some(());
-            }
-            self.client.sleep(left);
-        }
-        None
-    }
-
-    /// Something may happen to the worker.
-    fn trouble(&self) {
-        let troubles = &self.scene.plan.troubles;
-        if self.scene.is_calm(self.client) || self.is_over() {
-            return;
-        }
-        let some = self.client.below(60 * SECOND as usize) as i64;
-        let now = self.client.now();
-        if self.client.per_mille(troubles.crash) {
-            self.client.note(|| format!("worker {} dies", self.me));
-            self.scene.model().die(self.me);
-        } else if self.client.per_mille(troubles.leaves) {
-            self.client.note(|| format!("worker {} leaves", self.me));
-            let leave = self.scene.model().leave(self.me);
-            for _ in 0..1 + self.client.below(2) {
-                let call = Call::Leave(leave.clone());
-                self.scene.leave_behind(self.client, call);
-            }
-        } else if self.client.per_mille(troubles.stall) {
-            self.client
-                .note(|| format!("worker {} stands still", self.me));
-            self.scene.model().workers[self.me].stalled_until = now + some;
-        } else if self.client.per_mille(troubles.cut) {
-            self.cut_off();
-        }
-    }
-
-    /// It can't reach the application for a while.
-    fn cut_off(&self) {
-        self.client
-            .note(|| format!("worker {} is cut off", self.me));
-        let until = self.client.now() + self.client.below(60 * SECOND as usize) as i64;
-        self.scene.model().workers[self.me].cut_until = until;
-    }
-
-    fn be_slow(&self) {
-        let slow = self.scene.plan.troubles.slow;
-        if !self.scene.is_calm(self.client) && self.client.per_mille(slow) {
-            let some = self.client.below(7 * SECOND as usize) as i64;
-            self.client.sleep(some);
-        }
-    }
-
-    fn call(&self, call: &Call) -> Result<Answer, Failed> {
-        self.trouble();
-        self.stand_still().ok_or(Failed::Dead)?;
-        let now = self.client.now();
-        if self.scene.model().workers[self.me].cut_until > now {
-            return Err(Failed::Unreachable);
-        }
-        let calm = self.scene.is_calm(self.client);
-        let troubles = &self.scene.plan.troubles;
-        if !calm && self.client.per_mille(troubles.twice) {
-            self.scene.leave_behind(self.client, call.clone());
-        }
-        self.be_slow();
-        self.called.set(self.client.now());
-        let answer = self.client.request(|client| make(call, client));
-        self.be_slow();
-        self.trouble();
-        self.stand_still().ok_or(Failed::Dead)?;
-        if !calm && self.client.per_mille(troubles.lost) {
-            return Err(Failed::Unreachable);
-        }
-        answer.map_err(|error| match error.name.status() {
-            503 => {
-                // What made a request fail often goes on.
-                if !calm && self.client.per_mille(10 * troubles.cut) {
-                    self.cut_off();
-                }
-                Failed::Unreachable
-            }
-            404 | 409 => Failed::Lost,
-            _ => {
-                self.scene.wrong(format!("{call:?}: {error:?}"));
-                Failed::Lost
-            }
-        })
     }
 }

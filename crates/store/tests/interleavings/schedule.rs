@@ -205,6 +205,7 @@ fn purges(world: &World, end: &State, locations: &Locations, wrong: &mut Vec<Str
     let client = world.alone();
     let heartbeat = Heartbeat {
         worker_id: "w".to_owned(),
+        incarnation: String::new(),
         starting: true,
         in_hand: Vec::new(),
         room: 10,

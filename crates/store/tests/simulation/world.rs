@@ -33,6 +33,8 @@ pub enum Plant {
     Hides(&'static str),
     /// Values under such keys are never written.
     Loses(fn(&str) -> bool),
+    /// Workers don't say which of their lives it is.
+    NoLives,
     /// Values are read otherwise than they were written, if this says how, by key, value and time.
     Alters(fn(&str, &[u8], i64) -> Option<Vec<u8>>),
 }

@@ -27,6 +27,7 @@ fn address(number: usize, id: &TaskId) -> TaskAddress {
 fn claim(address: &TaskAddress, attempt: u32) -> Claim {
     Claim {
         worker_id: "a".to_owned(),
+        incarnation: String::new(),
         task: address.clone(),
         attempt,
     }
@@ -65,6 +66,7 @@ fn beat(
 ) -> Vec<Dispatch> {
     let heartbeat = Heartbeat {
         worker_id: worker.to_owned(),
+        incarnation: String::new(),
         starting: false,
         in_hand: in_hand
             .iter()

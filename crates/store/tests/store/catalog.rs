@@ -203,6 +203,7 @@ fn a_drop_that_left_no_note_is_found_when_a_worker_starts() {
     assert!(Purges::new(&store).waiting(0).unwrap().is_empty());
     let heartbeat = |starting| Heartbeat {
         worker_id: "w".to_owned(),
+        incarnation: String::new(),
         starting,
         in_hand: Vec::new(),
         room: 1,

@@ -158,6 +158,7 @@ fn a_namespace_whose_dropping_was_cut_short() {
 fn beat(store: &Failing, now: i64) -> Vec<Purge> {
     let heartbeat = Heartbeat {
         worker_id: "w".to_owned(),
+        incarnation: String::new(),
         starting: true,
         in_hand: Vec::new(),
         room: 10,

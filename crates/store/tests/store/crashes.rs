@@ -24,6 +24,7 @@ fn submit(store: &Failing, quota: u64) -> Result<TaskId, ApiError> {
 fn claim(id: &TaskId, attempt: u32) -> Claim {
     Claim {
         worker_id: "w".to_owned(),
+        incarnation: String::new(),
         task: TaskAddress {
             table_id: TABLE.to_owned(),
             task_id: id.clone(),
@@ -46,6 +47,7 @@ fn work_until_done(store: &Failing, id: &TaskId) -> TaskStatus {
         let now = second * SECOND;
         let heartbeat = Heartbeat {
             worker_id: "w".to_owned(),
+            incarnation: String::new(),
             starting: second == 0,
             in_hand: Vec::new(),
             room: 10,
@@ -151,6 +153,7 @@ fn giving_up_that_was_cut_short() {
         }
         let heartbeat = Heartbeat {
             worker_id: "w".to_owned(),
+            incarnation: String::new(),
             starting: true,
             in_hand: Vec::new(),
             room: 10,
@@ -171,6 +174,7 @@ fn settle(store: &Failing, from: i64) {
     for (starting, now) in [(true, from), (false, from + 61 * SECOND)] {
         let heartbeat = Heartbeat {
             worker_id: "w".to_owned(),
+            incarnation: String::new(),
             starting,
             in_hand: Vec::new(),
             room: 0,
@@ -272,6 +276,7 @@ fn settling_that_was_cut_short() {
             .unwrap();
         let heartbeat = |starting| Heartbeat {
             worker_id: "w".to_owned(),
+            incarnation: String::new(),
             starting,
             in_hand: Vec::new(),
             room: 0,
@@ -302,6 +307,7 @@ fn places_are_not_settled_at_once() {
     let heartbeat = |starting, now| {
         let heartbeat = Heartbeat {
             worker_id: "w".to_owned(),
+            incarnation: String::new(),
             starting,
             in_hand: Vec::new(),
             room: 0,

@@ -22,6 +22,7 @@ fn address(id: &TaskId) -> TaskAddress {
 fn claim(id: &TaskId, worker: &str, attempt: u32) -> Claim {
     Claim {
         worker_id: worker.to_owned(),
+        incarnation: String::new(),
         task: address(id),
         attempt,
     }
@@ -50,6 +51,7 @@ fn beat(
 ) -> Vec<Dispatch> {
     let heartbeat = Heartbeat {
         worker_id: worker.to_owned(),
+        incarnation: String::new(),
         starting,
         in_hand: in_hand
             .iter()
@@ -122,6 +124,81 @@ fn an_attempt_is_granted_once_and_ends_once() {
     assert_eq!(info.created_at, "1970-01-01T00:00:00.000001+00:00");
     assert_eq!(info.started_at, "1970-01-01T00:00:00.000002+00:00");
     assert_eq!(info.completed_at, "1970-01-01T00:00:00.000004+00:00");
+}
+
+fn claim_in(life: &str, id: &TaskId, attempt: u32) -> Claim {
+    Claim {
+        incarnation: life.to_owned(),
+        ..claim(id, "a", attempt)
+    }
+}
+
+/// In the life before, the attempt may have committed: only the next one looks for that.
+#[test]
+fn an_attempt_is_one_life_s() {
+    let store = MemoryStore::default();
+    let execution = Execution::new(&store);
+    let id = submit(&store, compact(), 10, 0).unwrap();
+    for _ in 0..2 {
+        execution.claim(&claim_in("1", &id, 1), || 0).unwrap();
+    }
+    for life in ["2", ""] {
+        let claim = claim_in(life, &id, 1);
+        let report = Report {
+            claim: claim.clone(),
+            percent: 1,
+            message: String::new(),
+        };
+        let finish = Finish {
+            claim: claim.clone(),
+            outcome: Outcome::Completed(Default::default()),
+        };
+        for refused in [
+            execution.claim(&claim, || 0).map(drop),
+            execution.progress(&report),
+            execution.finish(finish, || 0),
+        ] {
+            assert_eq!(name(refused), ErrorName::ConcurrentModification, "{life}");
+        }
+    }
+    // An end that was sent before is the attempt's all the same.
+    let finish = Finish {
+        claim: claim_in("1", &id, 1),
+        outcome: Outcome::Completed(Default::default()),
+    };
+    execution.finish(finish, || 1).unwrap();
+    assert_eq!(status(&store, &id), TaskStatus::Completed);
+}
+
+/// Even while an old dispatch of it waits there.
+#[test]
+fn a_worker_that_started_again_is_offered_the_next_attempt() {
+    let store = MemoryStore::default();
+    let id = submit(&store, compact(), 10, 0).unwrap();
+    let execution = Execution::new(&store);
+    execution.claim(&claim_in("1", &id, 1), || 0).unwrap();
+    let cases = [
+        ("1", vec![1], vec![]),
+        ("2", vec![1], vec![2]),
+        ("2", vec![], vec![2]),
+        ("2", vec![2], vec![]),
+    ];
+    for (life, in_hand, offers) in cases {
+        let held = in_hand.iter().map(|attempt| InHand {
+            task: address(&id),
+            attempt: Some(*attempt),
+        });
+        let heartbeat = Heartbeat {
+            worker_id: "a".to_owned(),
+            incarnation: life.to_owned(),
+            starting: true,
+            in_hand: held.collect(),
+            room: 0,
+        };
+        let answer = execution.heartbeat(&heartbeat, || SECOND).unwrap();
+        let attempts: Vec<u32> = answer.tasks.iter().map(|task| task.attempt).collect();
+        assert_eq!(attempts, offers, "{life} {in_hand:?}");
+    }
 }
 
 #[test]

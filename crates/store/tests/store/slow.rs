@@ -68,6 +68,7 @@ fn claim(id: &TaskId, worker: &str) -> Claim {
 fn claim_of(id: &TaskId, worker: &str, attempt: u32) -> Claim {
     Claim {
         worker_id: worker.to_owned(),
+        incarnation: String::new(),
         task: TaskAddress {
             table_id: TABLE.to_owned(),
             task_id: id.clone(),
@@ -171,4 +172,71 @@ fn a_slow_submit_is_taken_back() {
     let there = store.keys().unwrap();
     let is_task = |key: &&String| key.starts_with("task/") && key.split('/').count() == 4;
     assert_eq!(there.iter().filter(is_task).count(), 1);
+}
+
+/// A store in which something happens right after a key of this kind was read for the first time.
+struct Meanwhile<'a> {
+    store: &'a MemoryStore,
+    after: &'static str,
+    happens: Cell<Option<&'a dyn Fn()>>,
+}
+
+impl KeyValue for Meanwhile<'_> {
+    fn get(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let value = self.store.get(key);
+        if key.starts_with(self.after)
+            && let Some(happens) = self.happens.take()
+        {
+            happens();
+        }
+        value
+    }
+
+    fn set(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
+        self.store.set(key, value)
+    }
+
+    fn increment(&self, key: &str, delta: i64) -> Result<i64, StoreError> {
+        self.store.increment(key, delta)
+    }
+
+    fn get_many(&self, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+        self.store.get_many(keys)
+    }
+
+    fn delete_many(&self, keys: &[String]) -> Result<(), StoreError> {
+        self.store.delete_many(keys)
+    }
+
+    fn keys(&self) -> Result<Vec<String>, StoreError> {
+        self.store.keys()
+    }
+}
+
+#[test]
+fn a_claim_held_up_while_its_task_ends_and_is_deleted_is_not_granted() {
+    let store = MemoryStore::default();
+    let tasks = Tasks::new(&store, TABLE);
+    let submitted = tasks.submit(&table(TABLE), compact(), "R", [7; 10], 10, || 0);
+    let id = submitted.unwrap().submitted.task_id;
+    let execution = Execution::new(&store);
+    execution.claim(&claim(&id, "one"), || 1).unwrap();
+    let ends_and_goes = || {
+        let finish = Finish {
+            claim: claim(&id, "one"),
+            outcome: Outcome::Completed(Default::default()),
+        };
+        execution.finish(finish, || 2).unwrap();
+        tasks.delete(&id, || 3).unwrap();
+    };
+    let slow = Meanwhile {
+        store: &store,
+        after: "dropped/",
+        happens: Cell::new(Some(&ends_and_goes)),
+    };
+    let error = Execution::new(&slow)
+        .claim(&claim(&id, "two"), || 4)
+        .unwrap_err();
+    assert_eq!(error.name, ErrorName::ConcurrentModification);
+    assert_eq!(tasks.get(&id).unwrap_err().name, ErrorName::TaskNotFound);
 }

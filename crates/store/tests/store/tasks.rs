@@ -17,6 +17,7 @@ use crate::support::{TABLE, cleanup, compact, name, submit, table};
 fn complete(store: &MemoryStore, id: &TaskId) {
     let claim = Claim {
         worker_id: "w".to_owned(),
+        incarnation: String::new(),
         task: TaskAddress {
             table_id: TABLE.to_owned(),
             task_id: id.clone(),

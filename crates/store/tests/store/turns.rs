@@ -20,6 +20,7 @@ const OTHER: &str = "0d5e6c0e-6f0b-4c7e-9b0a-0123456789ab";
 fn claim(id: &TaskId, worker: &str, attempt: u32) -> Claim {
     Claim {
         worker_id: worker.to_owned(),
+        incarnation: String::new(),
         task: TaskAddress {
             table_id: TABLE.to_owned(),
             task_id: id.clone(),
@@ -49,6 +50,7 @@ fn heartbeat(worker: &str, in_hand: &[(&TaskId, u32)]) -> Heartbeat {
     });
     Heartbeat {
         worker_id: worker.to_owned(),
+        incarnation: String::new(),
         starting: false,
         in_hand: held.collect(),
         room: 0,

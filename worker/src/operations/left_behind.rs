@@ -1,0 +1,137 @@
+//! Removes what attempts left behind that died: written, entered in their [`super::journal`], and
+//! referred to by no version.
+//!
+//! It is done when a task of the table runs. Of a table one task at a time has its turn, so every
+//! other attempt whose book is there is over: it can't commit any more, as before a commit it asks
+//! whether it may ([`Supervisor::confirm`]), and before it asks, it notes that it is about to. The
+//! one that can't be told from a dead one is an attempt that was allowed to commit and was held up
+//! right then. Its files stay until a commit of the same task has been made, with which its own would
+//! conflict, or for as long as Lance itself waits for writers that nobody knows of.
+//!
+//! [`Supervisor::confirm`]: super::supervisor::Supervisor::confirm
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use lance::Error;
+use object_store::ObjectMeta;
+use object_store::path::Path;
+use tracing::{info, warn};
+
+use super::OperationContext;
+use super::journal::{COMMIT, Place};
+use super::references::needed;
+use super::supervisor::Measure;
+use super::table::Table;
+
+/// How long an attempt that was about to commit may still do so. Lance takes files that no version
+/// refers to for those of a writer that is alive for as long.
+const COMMITTING: TimeDelta = TimeDelta::days(7);
+
+/// The book of an attempt.
+#[derive(Debug, Default)]
+struct Book {
+    /// The version that it began with.
+    version: u64,
+    /// What was entered.
+    names: Vec<String>,
+    /// The entries.
+    entries: Vec<Path>,
+    /// Since when it has been about to commit, if it is.
+    committing: Option<DateTime<Utc>>,
+}
+
+/// Removes what attempts left behind: those at other tasks, and earlier ones at this one. `committed`
+/// says that this task has made its commit. What fails is logged and left to the next task.
+pub async fn remove(table: &Table, ctx: &OperationContext, committed: bool) {
+    let place = table.journal.place();
+    match remove_of(table, place, ctx, committed).await {
+        Ok(0) => {}
+        Ok(removed) => {
+            info!(removed, "removed what attempts left that never committed");
+            ctx.supervisor.measure(Measure::OrphansRemoved(removed));
+        }
+        Err(error) => warn!(%error, "what attempts left is not removed"),
+    }
+}
+
+async fn remove_of(
+    table: &Table,
+    place: &Place,
+    ctx: &OperationContext,
+    committed: bool,
+) -> Result<u64, Error> {
+    let folder = place.books(&ctx.table_id);
+    let found = place.files_below(&folder).await?;
+    let own = (ctx.task_id.as_str(), ctx.attempt);
+    let mut books = BTreeMap::new();
+    for file in &found {
+        enter(&mut books, &folder, file);
+    }
+    // Of versions that are gone a branch may have what no version of the table has any more.
+    let has_branches = !table.dataset.list_branches().await?.is_empty();
+    let mut left = Vec::new();
+    for ((task_id, attempt), book) in books {
+        let is_over = match book.committing {
+            None => true,
+            Some(_) if has_branches => false,
+            Some(since) => (committed && task_id == own.0) || Utc::now() - since > COMMITTING,
+        };
+        if (task_id.as_str(), attempt) != own && is_over {
+            left.push(book);
+        }
+    }
+    if left.is_empty() {
+        return Ok(0);
+    }
+    let first = left.iter().map(|book| book.version).min().unwrap_or(0);
+    let names = left.iter().flat_map(|book| book.names.clone()).collect();
+    let needed = needed(&table.dataset, first, names).await?;
+    let mut removed = 0;
+    for book in left {
+        let mut all_gone = true;
+        for name in &book.names {
+            if !needed.contains(name) {
+                match place.remove_written(name).await {
+                    true => removed += 1,
+                    false => all_gone = false,
+                }
+            }
+        }
+        if all_gone {
+            // The note of a commit sorts last, and is the last to go.
+            for entry in &book.entries {
+                place.remove_object(entry).await?;
+            }
+        }
+    }
+    place.remove_empty_books(&ctx.table_id).await;
+    Ok(removed)
+}
+
+/// `<task id>/<attempt>-<version>/<name>`; anything else is not looked at.
+fn enter(books: &mut BTreeMap<(String, u32), Book>, folder: &Path, file: &ObjectMeta) {
+    let parts: Option<Vec<String>> = file
+        .location
+        .prefix_match(folder)
+        .map(|parts| parts.map(|part| part.as_ref().to_owned()).collect());
+    let Some([task_id, began, name @ ..]) = parts.as_deref() else {
+        return;
+    };
+    let Some((attempt, version)) = began
+        .split_once('-')
+        .and_then(|(attempt, version)| Some((attempt.parse().ok()?, version.parse().ok()?)))
+    else {
+        return;
+    };
+    let book = books.entry((task_id.clone(), attempt)).or_default();
+    book.version = version;
+    let name = name.join("/");
+    if name == COMMIT {
+        book.committing = Some(file.last_modified);
+        book.entries.push(file.location.clone());
+    } else {
+        book.names.push(name);
+        book.entries.insert(0, file.location.clone());
+    }
+}

@@ -1,0 +1,106 @@
+//! The supervisor of a running attempt.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use lance_maintenance_dispatch::Claim;
+use tokio::sync::watch;
+
+use crate::application::{Application, CallError};
+use crate::memory::{MemoryBudget, Share};
+use crate::metrics::TaskMetrics;
+use crate::operations::supervisor::{AttemptLost, Measure, Supervisor};
+use crate::progress::Report;
+
+/// What an attempt asks and tells, answered by the application, the worker's memory and its metrics.
+#[derive(Debug)]
+pub struct Supervision {
+    application: Application,
+    claim: Claim,
+    reports: watch::Receiver<Report>,
+    memory: MemoryBudget,
+    share: Mutex<Option<Share>>,
+    metrics: TaskMetrics,
+    state: watch::Sender<State>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    is_lost: bool,
+    is_stopped: bool,
+}
+
+impl Supervision {
+    /// Of the attempt that was claimed so and reports its progress so.
+    pub fn new(
+        application: Application,
+        claim: Claim,
+        reports: watch::Receiver<Report>,
+        memory: MemoryBudget,
+        metrics: TaskMetrics,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            application,
+            claim,
+            reports,
+            memory,
+            share: Mutex::default(),
+            metrics,
+            state: watch::Sender::default(),
+        })
+    }
+
+    /// Tells the operation to stop.
+    pub fn stop(&self) {
+        self.state.send_modify(|state| state.is_stopped = true);
+    }
+
+    /// Returns when the operation has asked whether its attempt is still the one, and it is not.
+    pub async fn lost(&self) {
+        self.wait_for(|state| state.is_lost).await;
+    }
+
+    /// Whether it has.
+    pub fn is_lost(&self) -> bool {
+        self.state.borrow().is_lost
+    }
+
+    async fn wait_for(&self, reached: impl Fn(&State) -> bool) {
+        // An error says that the sender is gone, which lives as long as this.
+        let _ = self.state.subscribe().wait_for(reached).await;
+    }
+}
+
+#[async_trait]
+impl Supervisor for Supervision {
+    async fn confirm(&self) -> Result<(), AttemptLost> {
+        let report = self.reports.borrow().clone();
+        match self.application.confirm(&self.claim, report).await {
+            Ok(()) => Ok(()),
+            // What it refuses it does not know of as ours.
+            Err(CallError::Lost(_) | CallError::Refused(_) | CallError::Unreachable(_)) => {
+                self.state.send_modify(|state| state.is_lost = true);
+                Err(AttemptLost)
+            }
+        }
+    }
+
+    async fn stopped(&self) {
+        self.wait_for(|state| state.is_stopped).await;
+    }
+
+    async fn reserve(&self, bytes: u64) {
+        let has_one = || {
+            let share = self.share.lock().unwrap_or_else(PoisonError::into_inner);
+            share.is_some()
+        };
+        if !has_one() {
+            let share = self.memory.reserve(bytes).await;
+            *self.share.lock().unwrap_or_else(PoisonError::into_inner) = share;
+        }
+    }
+
+    fn measure(&self, measure: Measure) {
+        self.metrics.measure(measure);
+    }
+}
