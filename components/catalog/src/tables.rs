@@ -10,7 +10,7 @@ use lance_maintenance_api::namespace::tables::{
     RegisterTableRequest, RenameTableResponse, include_declared, parse_rename,
 };
 use lance_maintenance_dispatch::tables::{EXIST_PATH, Existing, PURGE_PATH, Purge, TablesExist};
-use lance_maintenance_guest::{Reply, host, settings, worker};
+use lance_maintenance_guest::{Reply, host, log, settings, worker};
 use lance_maintenance_store::catalog::{Origin, Purges, TableRecord};
 
 use crate::{Call, location};
@@ -88,7 +88,7 @@ impl Call<'_> {
     pub(crate) async fn purge_waiting(&self) {
         match Purges::new(self.store).waiting(host::now_micros()) {
             Ok(waiting) => tell_to_purge(&waiting).await,
-            Err(error) => eprintln!("dropped data waits for a heartbeat: {error}"),
+            Err(error) => log::warn(format_args!("dropped data waits for a heartbeat: {error}")),
         }
     }
 
@@ -173,7 +173,7 @@ async fn tell_to_purge(purges: &[Purge]) {
         let body = body.into();
         let told = worker::post(PURGE_PATH, "application/json", body, worker::QUEUE_NANOS).await;
         if let Err(error) = told {
-            return eprintln!("dropped data waits for a heartbeat: {error}");
+            return log::warn(format_args!("dropped data waits for a heartbeat: {error}"));
         }
     }
 }

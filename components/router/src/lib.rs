@@ -17,11 +17,12 @@ use lance_maintenance_auth::policy::Policy;
 use lance_maintenance_dispatch::TableRef;
 use lance_maintenance_guest::reply::{self, Answer, REQUEST_ID_HEADER, TABLE_ID_HEADER};
 use lance_maintenance_guest::{
-    Authority, Caller, Reply, RequestContext, SpinStore, authority, credentials, host, request,
-    service, settings,
+    Authority, Caller, Reply, RequestContext, SpinStore, authority, credentials, host, log,
+    request, service, settings,
 };
 use lance_maintenance_store::KeyValue;
 use lance_maintenance_store::catalog::{Catalog, LANCE_FORMAT, TableRecord};
+use serde_json::json;
 use spin_sdk::http::{IntoResponse, Request};
 use spin_sdk::http_service;
 
@@ -33,6 +34,9 @@ const HEALTH_PATH: &str = "/healthz";
 #[http_service]
 async fn handle(request: Request) -> impl IntoResponse {
     let request_id = host::request_id();
+    log::begin(&request_id);
+    let began = host::now_micros();
+    let method = request.method().to_string();
     let path = request.uri().path().to_owned();
     let mut answer = match respond(request, &request_id).await {
         Ok(answer) => answer,
@@ -43,6 +47,16 @@ async fn handle(request: Request) -> impl IntoResponse {
         reply::insert(&mut answer, header::ALLOW.as_str(), &allowed(&path));
     }
     reply::insert(&mut answer, REQUEST_ID_HEADER, &request_id);
+    // Health checks that find nothing are not worth a line, and queries may hold signatures.
+    if path != HEALTH_PATH || !answer.status().is_success() {
+        let fields = json!({
+            "method": method,
+            "path": path,
+            "status": answer.status().as_u16(),
+            "millis": (host::now_micros() - began) / 1000,
+        });
+        log::info("answered", fields);
+    }
     answer
 }
 

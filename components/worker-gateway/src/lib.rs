@@ -9,16 +9,18 @@ use lance_maintenance_dispatch::{
     CLAIM_PATH, Claimed, FINISH_PATH, HEARTBEAT_PATH, LEAVE_PATH, PROGRESS_PATH, signature,
 };
 use lance_maintenance_guest::reply::{self, REQUEST_ID_HEADER};
-use lance_maintenance_guest::{Reply, SpinStore, host, request, settings};
+use lance_maintenance_guest::{Reply, SpinStore, host, log, request, settings};
 use lance_maintenance_store::catalog::Purges;
 use lance_maintenance_store::execution::Execution;
 use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 use spin_sdk::http::{IntoResponse, Request};
 use spin_sdk::http_service;
 
 #[http_service]
 async fn handle(request: Request) -> impl IntoResponse {
     let request_id = host::request_id();
+    log::begin(&request_id);
     let mut answer = Reply::of(respond(request).await, &request_id).into_answer();
     reply::insert(&mut answer, REQUEST_ID_HEADER, &request_id);
     answer
@@ -36,16 +38,24 @@ async fn respond(request: Request) -> Result<Reply, ApiError> {
     }
 
     let store = SpinStore::open()?;
-    let execution = Execution::new(&store);
+    let outcome = serve(path, &body, &store);
+    if [CLAIM_PATH, FINISH_PATH, LEAVE_PATH].contains(&path) {
+        note(path, &body, &outcome);
+    }
+    outcome
+}
+
+fn serve(path: &str, body: &Bytes, store: &SpinStore) -> Result<Reply, ApiError> {
+    let execution = Execution::new(store);
     let now = host::now_micros;
     match path {
-        CLAIM_PATH => return Ok(Reply::json(&execution.claim(&message(&body)?, now)?)),
-        PROGRESS_PATH => execution.progress(&message(&body)?)?,
-        PURGED_PATH => Purges::new(&store).done(&message(&body)?, now())?,
-        FINISH_PATH => execution.finish(message(&body)?, now)?,
-        LEAVE_PATH => execution.leave(&message(&body)?)?,
+        CLAIM_PATH => return Ok(Reply::json(&execution.claim(&message(body)?, now)?)),
+        PROGRESS_PATH => execution.progress(&message(body)?)?,
+        PURGED_PATH => Purges::new(store).done(&message(body)?, now())?,
+        FINISH_PATH => execution.finish(message(body)?, now)?,
+        LEAVE_PATH => execution.leave(&message(body)?)?,
         HEARTBEAT_PATH => {
-            return Ok(Reply::json(&execution.heartbeat(&message(&body)?, now)?));
+            return Ok(Reply::json(&execution.heartbeat(&message(body)?, now)?));
         }
         _ => {
             return Err(ApiError::new(
@@ -55,6 +65,19 @@ async fn respond(request: Request) -> Result<Reply, ApiError> {
         }
     }
     Ok(Reply::json(&Claimed::default()))
+}
+
+/// Logs who asked for what.
+fn note(path: &str, body: &Bytes, outcome: &Result<Reply, ApiError>) {
+    let message: Value = serde_json::from_slice(body).unwrap_or_default();
+    let fields = json!({
+        "path": path,
+        "worker_id": message["worker_id"],
+        "task_id": message["task_id"],
+        "attempt": message["attempt"],
+        "refused": outcome.as_ref().err().map(|error| error.detail.as_str()),
+    });
+    log::info("a worker asked", fields);
 }
 
 async fn verify(

@@ -9,7 +9,7 @@ use lance_maintenance_store::access::Access;
 use serde_json::Value;
 
 use crate::context::RequestContext;
-use crate::{host, settings};
+use crate::{host, log, settings};
 
 /// The caller of a request, and the policies that say what the caller may do in its bucket.
 pub struct Authority<'a> {
@@ -137,7 +137,9 @@ pub async fn check_settings() -> Result<(), ApiError> {
 async fn bucket_policies() -> Result<BTreeMap<String, Value>, ApiError> {
     let text = settings::setting("bucket_policies").await?;
     serde_json::from_str(&text).map_err(|error| {
-        eprintln!("the variable 'bucket_policies' is not a JSON object by bucket: {error}");
+        log::warn(format_args!(
+            "the variable 'bucket_policies' is not a JSON object by bucket: {error}"
+        ));
         settings::misconfigured()
     })
 }
@@ -145,7 +147,7 @@ async fn bucket_policies() -> Result<BTreeMap<String, Value>, ApiError> {
 /// A policy that was checked when it was put. One that can't be read any more allows nothing.
 fn read(policy: &Value, kind: PolicyKind) -> Result<Policy, ApiError> {
     Policy::parse(policy.to_string().as_bytes(), kind).map_err(|error| {
-        eprintln!("a policy can't be read: {error}");
+        log::warn(format_args!("a policy can't be read: {error}"));
         settings::misconfigured()
     })
 }

@@ -18,7 +18,7 @@ use serde_json::Value;
 use spin_sdk::http::Request;
 
 use crate::reply::{Answer, Reply};
-use crate::{host, request, settings};
+use crate::{host, log, request, settings};
 
 /// The header in which the context travels.
 const CONTEXT_HEADER: &str = "x-lance-context";
@@ -139,6 +139,7 @@ pub async fn serve(
     };
     let reply = match context {
         Ok(context) => {
+            log::begin(&context.request_id);
             let limit = request::limit(context.operation);
             let outcome = match request::read(request, limit).await {
                 Ok((_, body)) => operation(&context, body).await,

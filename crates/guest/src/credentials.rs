@@ -6,14 +6,16 @@ use lance_maintenance_auth::Credential;
 use lance_maintenance_store::KeyValue;
 use lance_maintenance_store::access::{Access, CredentialRecord};
 
-use crate::settings;
+use crate::{log, settings};
 
 /// The credentials of the variable.
 pub async fn fixed() -> Result<Vec<Credential>, ApiError> {
     let text = settings::required("credentials").await?;
     Credential::parse_list(text.as_bytes()).map_err(|error| {
         // Says where the mistake is, and holds no secret.
-        eprintln!("the variable 'credentials' can't be read: {error}");
+        log::warn(format_args!(
+            "the variable 'credentials' can't be read: {error}"
+        ));
         settings::misconfigured()
     })
 }
@@ -39,7 +41,7 @@ pub async fn find(
 /// The credential of a record.
 pub fn read(record: &CredentialRecord) -> Result<Credential, ApiError> {
     Credential::parse(record.credential.to_string().as_bytes()).map_err(|error| {
-        eprintln!("a stored credential can't be read: {error}");
+        log::warn(format_args!("a stored credential can't be read: {error}"));
         settings::misconfigured()
     })
 }

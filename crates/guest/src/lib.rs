@@ -12,6 +12,7 @@
 //! | [`submit`] | what the five submits share |
 //! | [`worker`] | calls to the worker |
 //! | [`settings`] | the application's variables |
+//! | [`log`] | log lines |
 //! | [`host`] | time and randomness |
 
 pub mod authority;
@@ -19,6 +20,7 @@ pub mod context;
 pub mod credentials;
 pub mod host;
 pub mod key_value;
+pub mod log;
 pub mod reply;
 pub mod request;
 pub mod service;

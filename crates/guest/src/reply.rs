@@ -7,6 +7,8 @@ use lance_maintenance_api::ApiError;
 use serde::Serialize;
 use spin_sdk::http::{FullBody, Response};
 
+use crate::log;
+
 /// What a component answers with.
 pub type Answer = Response<FullBody<Bytes>>;
 
@@ -62,8 +64,12 @@ impl Reply {
         }
     }
 
-    /// The answer to the request with this id that can't be served.
+    /// The answer to the request with this id that can't be served. What is not the client's doing is
+    /// logged.
     pub fn error(error: &ApiError, request_id: &str) -> Self {
+        if error.name.status() >= 500 {
+            log::warn(error);
+        }
         Self::json_with(error.name.status(), &error.body(request_id))
     }
 

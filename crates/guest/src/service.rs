@@ -7,6 +7,7 @@ use spin_sdk::http::body::IncomingBodyExt;
 use spin_sdk::http::{FullBody, send};
 
 use crate::context::RequestContext;
+use crate::log;
 use crate::reply::Answer;
 
 /// Calls a private component of the application with a request's context and body.
@@ -26,7 +27,9 @@ pub async fn call(
         .body(FullBody::new(body))
         .map_err(|_| unreachable(component))?;
     let response = send(request).await.map_err(|error| {
-        eprintln!("the component '{component}' can't be called: {error}");
+        log::warn(format_args!(
+            "the component '{component}' can't be called: {error}"
+        ));
         unreachable(component)
     })?;
     let (parts, body) = response.into_parts();
@@ -35,6 +38,6 @@ pub async fn call(
 }
 
 fn unreachable(component: &str) -> ApiError {
-    eprintln!("the component '{component}' did not answer");
+    log::warn(format_args!("the component '{component}' did not answer"));
     ApiError::new(ErrorName::InternalError, "The service failed; try again.")
 }

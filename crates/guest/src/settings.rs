@@ -3,11 +3,13 @@
 use lance_maintenance_api::{ApiError, ErrorName};
 use spin_sdk::variables;
 
+use crate::log;
+
 /// The value of a variable. One that is not there is a fault of the deployment: it is logged by
 /// name, and the client learns that the service is not set up.
 pub async fn setting(name: &str) -> Result<String, ApiError> {
     variables::get(name).await.map_err(|error| {
-        eprintln!("the variable '{name}' can't be read: {error}");
+        log::warn(format_args!("the variable '{name}' can't be read: {error}"));
         misconfigured()
     })
 }
@@ -16,7 +18,9 @@ pub async fn setting(name: &str) -> Result<String, ApiError> {
 pub async fn required(name: &str) -> Result<String, ApiError> {
     let value = setting(name).await?;
     if value.is_empty() {
-        eprintln!("the variable '{name}' is empty: the application can't work without it");
+        log::warn(format_args!(
+            "the variable '{name}' is empty: the application can't work without it"
+        ));
         return Err(misconfigured());
     }
     Ok(value)
@@ -25,7 +29,7 @@ pub async fn required(name: &str) -> Result<String, ApiError> {
 /// The value of a variable that is a number.
 pub async fn number(name: &str) -> Result<u64, ApiError> {
     setting(name).await?.trim().parse().map_err(|_| {
-        eprintln!("the variable '{name}' is not a number");
+        log::warn(format_args!("the variable '{name}' is not a number"));
         misconfigured()
     })
 }

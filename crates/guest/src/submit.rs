@@ -9,7 +9,7 @@ use lance_maintenance_store::execution::Execution;
 use lance_maintenance_store::tasks::Tasks;
 
 use crate::context::RequestContext;
-use crate::{Reply, SpinStore, host, settings, worker};
+use crate::{Reply, SpinStore, host, log, settings, worker};
 
 /// Submits a task: stores it durably, then hands it to the worker, or leaves a note for the worker
 /// to find. What is answered with 200 is not lost.
@@ -27,7 +27,10 @@ pub async fn submit(context: &RequestContext, params: TaskParams) -> Result<Repl
     )?;
     let dispatch = task.dispatch(1);
     if let Err(why) = hand_over(&dispatch).await {
-        eprintln!("task {} waits for the worker: {why}", dispatch.task_id);
+        log::warn(format_args!(
+            "task {} waits for the worker: {why}",
+            dispatch.task_id
+        ));
         Execution::new(&store).note(&dispatch)?;
     }
     Ok(Reply::json(&SubmitResponse {

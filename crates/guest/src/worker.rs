@@ -12,7 +12,7 @@ use spin_sdk::http::{FullBody, send};
 use spin_sdk::wasip3::http::types::RequestOptions;
 use spin_sdk::wasip3::http_compat::RequestOptionsExtension;
 
-use crate::{host, settings};
+use crate::{host, log, settings};
 
 /// How long the worker may take to take something up, in nanoseconds. It only queues.
 pub const QUEUE_NANOS: u64 = 2_000_000_000;
@@ -98,7 +98,7 @@ impl Answer {
 }
 
 fn unreachable(why: &str) -> ApiError {
-    eprintln!("the worker does not answer: {why}");
+    log::warn(format_args!("the worker does not answer: {why}"));
     ApiError::new(
         ErrorName::ServiceUnavailable,
         "The worker that works on tables does not answer just now; try again.",
@@ -106,6 +106,6 @@ fn unreachable(why: &str) -> ApiError {
 }
 
 fn unreadable(what: &str) -> ApiError {
-    eprintln!("worker: {what} can't be read");
+    log::warn(format_args!("worker: {what} can't be read"));
     ApiError::new(ErrorName::InternalError, "The service failed; try again.")
 }
