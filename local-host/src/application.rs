@@ -8,12 +8,12 @@ use std::sync::{Arc, Weak};
 use http::{Request, Response, StatusCode};
 use wasmtime::Engine;
 use wasmtime::component::Component as Compiled;
-use wasmtime_wasi_http::handler::ProxyHandler;
+use wasmtime_wasi_http::handler::{ExpirationError, InstantiationError, ProxyHandler};
 use wasmtime_wasi_http::p3::bindings::ServicePre;
 use wasmtime_wasi_http::{Error, WasiBody};
 
 use crate::allowed_hosts::{AllowedHost, AllowedHostError};
-use crate::door::body::Upload;
+use crate::door::body::{self, Received, Upload};
 use crate::guest::{Capabilities, Guest};
 use crate::key_value::{Database, KeyValue, RedisStore, StoreError, Stores};
 use crate::manifest::{Component, Manifest};
@@ -203,7 +203,11 @@ impl Application {
         let path = request.uri().path().to_owned();
         // Spin presents a chained call as if it came through the route `/...`.
         spin_headers::add(&mut request, "/...", &path, CHAINED_CLIENT);
-        self.call(component, request, None).await.ok_or_else(|| {
+        // A large body is as large for the second component as for the first.
+        let (parts, body) = request.into_parts();
+        let Received { body, upload } = body::receive(body).await.map_err(body::error)?;
+        let request = Request::from_parts(parts, body);
+        self.call(component, request, upload).await.ok_or_else(|| {
             tracing::warn!(
                 component,
                 "chained call to a component that no trigger names"
@@ -218,7 +222,7 @@ impl Application {
     }
 
     /// `None` if there is no such component. A guest that fails is a 500 without a body, as on
-    /// Spin; the reason is in the log.
+    /// Spin, and one that there was no room or no time for a 503; the reason is in the log.
     async fn call(
         &self,
         component: &str,
@@ -232,9 +236,18 @@ impl Application {
                 .await
                 .unwrap_or_else(|error| {
                     tracing::error!(component, "request failed: {error:#}");
-                    reply::empty(StatusCode::INTERNAL_SERVER_ERROR)
+                    reply::empty(status(&error))
                 }),
         )
+    }
+}
+
+/// How a request is answered whose guest failed.
+fn status(error: &wasmtime::Error) -> StatusCode {
+    if error.is::<InstantiationError<Option<Arc<Upload>>>>() || error.is::<ExpirationError>() {
+        StatusCode::SERVICE_UNAVAILABLE
+    } else {
+        StatusCode::INTERNAL_SERVER_ERROR
     }
 }
 

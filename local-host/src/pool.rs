@@ -92,7 +92,7 @@ impl HandlerState for Pool {
     }
 }
 
-/// The bodies that are still coming in, of the requests that one instance serves.
+/// The bodies of which a part was still to come, of the requests that one instance serves.
 #[derive(Clone, Default)]
 struct Uploads(Arc<Mutex<Vec<Weak<Upload>>>>);
 
@@ -101,6 +101,13 @@ impl Uploads {
         let mut uploads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         uploads.retain(|upload| upload.strong_count() > 0);
         uploads.push(Arc::downgrade(upload));
+    }
+
+    /// Whether there ever was one.
+    fn any(&self) -> bool {
+        let uploads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // The latest one stays.
+        !uploads.is_empty()
     }
 
     /// How long the slowest client was waited for.
@@ -157,7 +164,9 @@ impl WorkerState for Worker {
     type RequestData = Option<Arc<Upload>>;
 
     fn should_accept_request(&self, concurrent: usize, total: usize) -> ShouldAccept {
-        if total >= REQUESTS {
+        // A large body may need all the memory that an instance may have: two in one would end both, and
+        // what else is in it. And the memory is given back only when the instance ends.
+        if total >= REQUESTS || self.uploads.any() {
             ShouldAccept::Never
         } else if concurrent >= CONCURRENT_REQUESTS {
             ShouldAccept::No
@@ -197,5 +206,43 @@ async fn own_time(upload: Arc<Upload>) {
             return;
         }
         tokio::time::sleep_until(deadline.into()).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use wasmtime_wasi_http::handler::{ShouldAccept, WorkerState};
+
+    use super::{CONCURRENT_REQUESTS, Lifetimes, REQUESTS, Uploads, Worker};
+    use crate::door::body::Upload;
+
+    #[test]
+    fn how_many_requests_an_instance_takes() {
+        let cases = [
+            (false, 0, 0, "yes"),
+            (false, 1, 1, "yes"),
+            (false, CONCURRENT_REQUESTS, CONCURRENT_REQUESTS, "no"),
+            (false, 0, REQUESTS, "never"),
+            (true, 1, 1, "never"),
+            (true, 0, 1, "never"),
+        ];
+        for (uploads_one, concurrent, total, expected) in cases {
+            let worker = Worker {
+                component: "c".into(),
+                uploads: Uploads::default(),
+                _alive: Lifetimes::default().instances.token(),
+            };
+            if uploads_one {
+                worker.uploads.add(&Arc::<Upload>::default());
+            }
+            let answer = match worker.should_accept_request(concurrent, total) {
+                ShouldAccept::Yes => "yes",
+                ShouldAccept::No => "no",
+                ShouldAccept::Never => "never",
+            };
+            assert_eq!(answer, expected, "{uploads_one} {concurrent} {total}");
+        }
     }
 }

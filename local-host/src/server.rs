@@ -9,20 +9,22 @@ use std::time::Duration;
 
 use http::header::TRANSFER_ENCODING;
 use http::{Request, Response, StatusCode};
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wasmtime_wasi_http::WasiBody;
 
 use crate::application::Application;
 use crate::door::body::{self, Received};
-use crate::door::limits::{self, HEAD_SIZE, HEAD_TIME, REQUESTS_INSIDE, UPLOADS_INSIDE};
+use crate::door::limits::{self, HEAD_SIZE, HEAD_TIME};
 use crate::door::socket::{Seen, Socket};
+use crate::door::turns::{Length, Turns};
 use crate::door::{Refusal, close_after, head};
 use crate::reply;
 
@@ -44,8 +46,7 @@ pub async fn serve(
     let places = Arc::new(Semaphore::new(limits::connections()));
     let server = Server {
         application: application.clone(),
-        inside: Arc::new(Semaphore::new(REQUESTS_INSIDE)),
-        uploads: Arc::new(Semaphore::new(UPLOADS_INSIDE)),
+        turns: Arc::default(),
     };
     loop {
         let accepted = tokio::select! {
@@ -77,7 +78,7 @@ pub async fn serve(
         connections.wait().await;
         application.close().await;
     };
-    if tokio::time::timeout(CLOSING_TIME, ending).await.is_err() {
+    if timeout(CLOSING_TIME, ending).await.is_err() {
         tracing::warn!("shutting down with requests or background work unfinished");
     }
 }
@@ -100,8 +101,7 @@ async fn accept(
 #[derive(Clone)]
 struct Server {
     application: Arc<Application>,
-    inside: Arc<Semaphore>,
-    uploads: Arc<Semaphore>,
+    turns: Arc<Turns>,
 }
 
 struct Connection {
@@ -167,11 +167,8 @@ impl Server {
         let Received { body, upload } = body::receive(incoming).await?;
         let request = Request::from_parts(parts, body);
 
-        let _upload_permit = match upload {
-            Some(_) => Some(permit(&self.uploads).await?),
-            None => None,
-        };
-        let _permit = permit(&self.inside).await?;
+        let length = Length(request.body().size_hint().upper());
+        let _turn = self.turns.wait(upload.as_ref().map(|_| length)).await?;
         let mut answer = self
             .application
             .serve(request, client, upload.clone())
@@ -184,11 +181,4 @@ impl Server {
         }
         Ok(answer)
     }
-}
-
-async fn permit(semaphore: &Semaphore) -> Result<SemaphorePermit<'_>, Refusal> {
-    semaphore.acquire().await.map_err(|_| Refusal {
-        status: StatusCode::SERVICE_UNAVAILABLE,
-        reason: "shutting down",
-    })
 }

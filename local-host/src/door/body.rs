@@ -60,15 +60,20 @@ impl Upload {
 
     fn fail(&self, refusal: Refusal) -> Error {
         self.state().end.get_or_insert(Err(refusal));
-        match refusal {
-            TOO_LARGE => Error::HttpRequestBodySize(None),
-            TOO_SLOW => Error::ConnectionReadTimeout,
-            _ => Error::ConnectionTerminated,
-        }
+        error(refusal)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What components see of a body that is refused.
+pub fn error(refusal: Refusal) -> Error {
+    match refusal {
+        TOO_LARGE => Error::HttpRequestBodySize(None),
+        TOO_SLOW => Error::ConnectionReadTimeout,
+        _ => Error::ConnectionTerminated,
     }
 }
 

@@ -43,14 +43,28 @@ pub const REQUESTS_INSIDE: usize = 256;
 /// with large bodies can hold.
 pub const UPLOADS_INSIDE: usize = 64;
 
+/// Bytes of all these bodies together, counted in whole MiB. Components may keep a body as a whole, each
+/// of those that it passes: so this bounds their memory.
+pub const UPLOAD_BYTES: u64 = 256 << 20;
+
+/// What a body counts for whose length is not known before its end.
+pub const UNKNOWN_LENGTH: u64 = 32 << 20;
+
+/// How long a request waits for its turn; then it is 503.
+pub const TURN_TIME: Duration = Duration::from_secs(10);
+
+/// When those should come back that are turned away because there are too many, in seconds.
+pub const RETRY_AFTER: &str = "1";
+
 /// How long a client may take no byte of its answer.
 pub const WRITE_TIME: Duration = Duration::from_secs(30);
 
 /// How long, and up to how many bytes, what a refused client still sends is read and dropped. A
 /// connection closed with bytes unread is reset, and the client may never see its answer.
 pub const LINGER_TIME: Duration = Duration::from_secs(2);
-/// See [`LINGER_TIME`].
-pub const LINGER_SIZE: usize = 16 << 20;
+/// See [`LINGER_TIME`]. A little more than the 32 MiB that the application takes: who sends that much and
+/// is turned away sees why.
+pub const LINGER_SIZE: usize = 36 << 20;
 
 /// How slowly a body may come; a slower one is 408. Only time in which the client was waited for
 /// counts.

@@ -2,14 +2,16 @@
 //!
 //! hyper reads and writes HTTP/1.1 and refuses most of what is malformed. Here is the rest: how much
 //! and how long anything may be ([`limits`]), which heads are refused ([`head`]), requests whose end
-//! is unclear ([`framing`]), bodies that are too large or come too slowly ([`body`]), and clients
-//! that don't read or go on sending after they were refused ([`socket`]).
+//! is unclear ([`framing`]), bodies that are too large or come too slowly ([`body`]), clients that
+//! don't read or go on sending after they were refused ([`socket`]), and more requests than there is
+//! room for ([`turns`]).
 
 pub mod body;
 pub mod framing;
 pub mod head;
 pub mod limits;
 pub mod socket;
+pub mod turns;
 
 use http::{HeaderValue, Response, StatusCode, header};
 use wasmtime_wasi_http::WasiBody;
@@ -30,6 +32,14 @@ impl Refusal {
     pub const fn bad(reason: &'static str) -> Self {
         Self {
             status: StatusCode::BAD_REQUEST,
+            reason,
+        }
+    }
+
+    /// A request that there is no room for just now.
+    pub const fn busy(reason: &'static str) -> Self {
+        Self {
+            status: StatusCode::SERVICE_UNAVAILABLE,
             reason,
         }
     }
