@@ -3,6 +3,7 @@
 mod access;
 mod build;
 mod cargo;
+mod chaos;
 mod data;
 mod debian;
 mod demo;
@@ -44,6 +45,8 @@ enum Command {
     Up(up::Options),
     /// Run all five tasks on a table that a busy writer left, and show what they did.
     Demo(demo::Options),
+    /// Break a cluster under load, and check that nothing is lost, done twice or left lying about.
+    Chaos(chaos::Options),
     /// Run every test of the project: format, lints, unit tests, whole-system tests, clients.
     Test(test::Options),
 }
@@ -71,6 +74,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Build => build::run(&workspace, &stop).map(|()| ExitCode::SUCCESS),
         Command::Up(options) => up::run(&workspace, &stop, options).map(|()| ExitCode::SUCCESS),
         Command::Demo(options) => demo::run(&workspace, &stop, &options),
+        Command::Chaos(options) => chaos::run(&workspace, &stop, &options),
         Command::Test(options) => {
             test::run(&workspace, &stop, &options).map(|()| ExitCode::SUCCESS)
         }

@@ -15,7 +15,7 @@ use crate::fuzz::Fuzz;
 use crate::step::Interrupted;
 use crate::stop::Stop;
 use crate::workspace::{HOST_PACKAGE, LANCE_PACKAGES, Workspace, select};
-use crate::{cargo, python, redis, step, toolchain, wasm};
+use crate::{cargo, chaos, python, redis, step, toolchain, wasm};
 
 /// What `test` is told.
 #[derive(Args)]
@@ -71,6 +71,9 @@ fn run_all(
         tests.lint(&lance)
     })?;
     summary.time("worker and system tests", || tests.test(&lance))?;
+    if filter.is_none() {
+        summary.time("short fault campaign", || chaos::short(workspace, stop))?;
+    }
     let interpreter = summary.time("Python", || python::environment(workspace, stop))?;
     summary.time("clients", || {
         python::test(workspace, stop, &interpreter, filter)
