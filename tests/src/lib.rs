@@ -6,6 +6,7 @@
 //! | [`client`] | signed requests to it, and wrongly signed ones |
 //! | [`wine`] | real data: 1599 wines |
 //! | [`busy_table`] | that data as a Lance table that a busy writer left |
+//! | [`footprint`] | what a process holds of the machine |
 //! | [`inspect`] | what can be seen of a table: fragments, versions, rows, indices |
 //!
 //! The tests are in `tests/system` (this crate's own client and the `lance` crate) and in `clients`
@@ -13,6 +14,7 @@
 
 pub mod busy_table;
 pub mod client;
+pub mod footprint;
 pub mod harness;
 pub mod inspect;
 pub mod wine;

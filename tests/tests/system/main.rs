@@ -18,7 +18,11 @@ mod cleanup;
 mod compaction;
 mod failures;
 mod indices;
+mod observability;
 mod optimizing;
+
+// What happens when there is more to do than can be done.
+mod overload;
 
 // What survives when a part does not.
 mod recovery;
