@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
@@ -9,12 +10,14 @@ use axum::extract::{DefaultBodyLimit, FromRequest, Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::routing::post;
 use axum::{Json, Router};
+use futures::StreamExt;
 use lance_maintenance_api::{ApiError, ErrorName};
 use lance_maintenance_dispatch::tables::{
     COMMIT_PATH, CommitVersion, DESCRIBE_PATH, DescribeTable, EXIST_PATH, Existing, ListVersions,
     PURGE_PATH, Purge, TableDescription, TableVersion, TablesExist, VERSIONS_PATH, Versions,
     WRITE_LIMIT, WRITE_PATH, WriteTable, Written,
 };
+use tokio::time::timeout;
 
 use super::{Desk, Refusal, not_taken, unavailable, unreadable, verify};
 use crate::intake::NotTaken;
@@ -22,6 +25,8 @@ use crate::tables::{commit, describe, exist, versions, write};
 
 /// When a write that found no place may be tried again, in seconds.
 const RETRY_SECONDS: u64 = 1;
+/// How long the body of such a write is read all the same.
+const DRAIN: Duration = Duration::from_secs(5);
 
 pub fn router() -> Router<Desk> {
     Router::new()
@@ -42,6 +47,8 @@ async fn write_table(State(desk): State<Desk>, request: Request) -> Result<Json<
     }
     // Before the body is read, as bodies are what takes the memory.
     let Ok(place) = Arc::clone(&desk.writes).try_acquire_owned() else {
+        // Whoever is still sending does not look for an answer.
+        let _ = timeout(DRAIN, drain(request)).await;
         return Err(Refusal {
             error: unavailable("As many tables are being written as may."),
             status: StatusCode::SERVICE_UNAVAILABLE,
@@ -62,6 +69,12 @@ async fn write_table(State(desk): State<Desk>, request: Request) -> Result<Json<
         written
     });
     Ok(Json(written.await?))
+}
+
+/// Reads a body to its end, piece by piece.
+async fn drain(request: Request) {
+    let mut body = request.into_body().into_data_stream();
+    while let Some(Ok(_)) = body.next().await {}
 }
 
 async fn describe_table(

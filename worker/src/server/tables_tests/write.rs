@@ -250,6 +250,10 @@ async fn no_more_at_once_than_may() {
         (503, &json!("ServiceUnavailable"))
     );
     assert_eq!(headers["retry-after"], "1");
+    // Whoever is in the middle of sending hears of it, too.
+    let large = vec![0; 24 << 20];
+    let (status, ..) = bench.served.post(&path, &large, SECRET, 0).await;
+    assert_eq!(status, 503);
     drop(busy);
     // Every write, however it ends, gives its place back.
     for _ in 0..6 {
