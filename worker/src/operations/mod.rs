@@ -242,7 +242,10 @@ async fn run_on(
         TaskParams::Cleanup(params) => params.run(table, ctx).boxed(),
     };
     let result = operation.await?;
-    if ctx.attempt > 1 {
+    // With the task's commit, wherever it came from, those of its other attempts would conflict.
+    if ctx.attempt > 1
+        && let Ok(Some(_)) = commit::find_own_commit(&table.dataset, ctx, 0).await
+    {
         left_behind::remove(table, ctx, true).await;
     }
     if let Ok(store) = table.dataset.object_store(None).await {
