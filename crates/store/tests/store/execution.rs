@@ -1,32 +1,14 @@
 use lance_maintenance_api::task::{TaskId, TaskStatus};
 use lance_maintenance_api::{ErrorName, TaskError};
-use lance_maintenance_dispatch::{
-    Claim, Dispatch, Finish, Heartbeat, InHand, Outcome, Report, TaskAddress,
-};
+use lance_maintenance_dispatch::{Claim, Dispatch, Finish, Heartbeat, InHand, Outcome, Report};
 use lance_maintenance_store::KeyValue;
 use lance_maintenance_store::execution::Execution;
 use lance_maintenance_store::memory::MemoryStore;
 use lance_maintenance_store::tasks::Tasks;
 
-use crate::support::{TABLE, catalog, compact, identifier, name, record, submit};
-
-const SECOND: i64 = 1_000_000;
-
-fn address(id: &TaskId) -> TaskAddress {
-    TaskAddress {
-        table_id: TABLE.to_owned(),
-        task_id: id.clone(),
-    }
-}
-
-fn claim(id: &TaskId, worker: &str, attempt: u32) -> Claim {
-    Claim {
-        worker_id: worker.to_owned(),
-        incarnation: String::new(),
-        task: address(id),
-        attempt,
-    }
-}
+use crate::support::{
+    SECOND, TABLE, address, catalog, claim, compact, identifier, name, record, submit,
+};
 
 fn completed(id: &TaskId, worker: &str, attempt: u32) -> Finish {
     Finish {

@@ -2,34 +2,14 @@
 
 use lance_maintenance_api::ErrorName;
 use lance_maintenance_api::task::{TaskId, TaskStatus};
-use lance_maintenance_dispatch::{
-    Claim, Finish, Heartbeat, InHand, Leave, MOST_ATTEMPTS, Outcome, TaskAddress,
-};
+use lance_maintenance_dispatch::{Finish, Heartbeat, InHand, Leave, MOST_ATTEMPTS, Outcome};
 use lance_maintenance_store::KeyValue;
 use lance_maintenance_store::execution::Execution;
 use lance_maintenance_store::memory::MemoryStore;
 use lance_maintenance_store::tasks::Tasks;
 
 use crate::failing::Failing;
-use crate::support::{TABLE, cleanup, compact, name, submit, table};
-
-const SECOND: i64 = 1_000_000;
-
-fn address(id: &TaskId) -> TaskAddress {
-    TaskAddress {
-        table_id: TABLE.to_owned(),
-        task_id: id.clone(),
-    }
-}
-
-fn claim(id: &TaskId, worker: &str, attempt: u32) -> Claim {
-    Claim {
-        worker_id: worker.to_owned(),
-        incarnation: String::new(),
-        task: address(id),
-        attempt,
-    }
-}
+use crate::support::{SECOND, TABLE, address, claim, cleanup, compact, name, submit, table};
 
 fn begins(store: &impl KeyValue, id: &TaskId, worker: &str, attempt: u32, now: i64) -> bool {
     let claimed = Execution::new(store).claim(&claim(id, worker, attempt), || now);

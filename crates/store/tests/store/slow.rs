@@ -4,15 +4,13 @@ use std::cell::Cell;
 
 use lance_maintenance_api::ErrorName;
 use lance_maintenance_api::task::TaskId;
-use lance_maintenance_dispatch::{Claim, Finish, Outcome, TaskAddress};
+use lance_maintenance_dispatch::{Finish, Outcome};
 use lance_maintenance_store::execution::Execution;
 use lance_maintenance_store::memory::MemoryStore;
 use lance_maintenance_store::tasks::Tasks;
 use lance_maintenance_store::{KeyValue, StoreError};
 
-use crate::support::{TABLE, compact, name, table};
-
-const SECOND: i64 = 1_000_000;
+use crate::support::{SECOND, TABLE, claim, compact, name, table};
 
 /// A store of which every operation takes so long.
 #[derive(Default)]
@@ -61,22 +59,6 @@ impl KeyValue for Slow {
     }
 }
 
-fn claim(id: &TaskId, worker: &str) -> Claim {
-    claim_of(id, worker, 1)
-}
-
-fn claim_of(id: &TaskId, worker: &str, attempt: u32) -> Claim {
-    Claim {
-        worker_id: worker.to_owned(),
-        incarnation: String::new(),
-        task: TaskAddress {
-            table_id: TABLE.to_owned(),
-            task_id: id.clone(),
-        },
-        attempt,
-    }
-}
-
 #[test]
 fn what_happened_is_noted_with_the_time_at_which_it_did() {
     let store = Slow::default();
@@ -84,11 +66,11 @@ fn what_happened_is_noted_with_the_time_at_which_it_did() {
     let now = || store.clock.get();
     let id = store.submit(compact());
     store.takes.set(SECOND);
-    execution.claim(&claim(&id, "a"), now).unwrap();
+    execution.claim(&claim(&id, "a", 1), now).unwrap();
     // The grant and a last look at the end come after it was written.
     let granted = store.clock.get() - 2 * SECOND;
     let finish = Finish {
-        claim: claim(&id, "a"),
+        claim: claim(&id, "a", 1),
         outcome: Outcome::Completed(Default::default()),
     };
     execution.finish(finish, now).unwrap();
@@ -106,19 +88,19 @@ fn who_is_too_slow_is_told_to_try_again() {
     let now = || store.clock.get();
     let id = store.submit(compact());
     store.takes.set(11 * SECOND);
-    let late = execution.claim(&claim(&id, "a"), now).unwrap();
+    let late = execution.claim(&claim(&id, "a", 1), now).unwrap();
     assert!(late.wait, "it has not got the turn");
     store.takes.set(0);
     store.clock.set(store.clock.get() + 31 * SECOND);
     // Whoever asks first finds the turn's change abandoned, and whoever asks next may make another.
     for (pause, expected) in [(0, true), (31, false)] {
         store.clock.set(store.clock.get() + pause * SECOND);
-        let claimed = execution.claim(&claim(&id, "a"), now).unwrap();
+        let claimed = execution.claim(&claim(&id, "a", 1), now).unwrap();
         assert_eq!(claimed.wait, expected, "{pause}");
     }
     store.takes.set(11 * SECOND);
     let finish = || Finish {
-        claim: claim(&id, "a"),
+        claim: claim(&id, "a", 1),
         outcome: Outcome::Completed(Default::default()),
     };
     assert_eq!(
@@ -142,14 +124,14 @@ fn a_turn_is_not_over_before_its_time() {
     let first = store.submit(compact());
     store.takes.set(4 * SECOND);
     let arrived = store.clock.get();
-    execution.claim(&claim(&first, "a"), now).unwrap();
+    execution.claim(&claim(&first, "a", 1), now).unwrap();
     let granted = store.clock.get();
     assert!(granted - arrived > 20 * SECOND);
     store.takes.set(0);
     for (second_after, waits) in [(20, true), (30, false)] {
         // Nobody hears of the first worker.
         let at = granted + second_after * SECOND;
-        let claim = claim_of(&first, "b", 2);
+        let claim = claim(&first, "b", 2);
         let claimed = execution.claim(&claim, || at).unwrap();
         assert_eq!(claimed.wait, waits, "{second_after}");
     }
@@ -220,10 +202,10 @@ fn a_claim_held_up_while_its_task_ends_and_is_deleted_is_not_granted() {
     let submitted = tasks.submit(&table(TABLE), compact(), "R", [7; 10], 10, || 0);
     let id = submitted.unwrap().submitted.task_id;
     let execution = Execution::new(&store);
-    execution.claim(&claim(&id, "one"), || 1).unwrap();
+    execution.claim(&claim(&id, "one", 1), || 1).unwrap();
     let ends_and_goes = || {
         let finish = Finish {
-            claim: claim(&id, "one"),
+            claim: claim(&id, "one", 1),
             outcome: Outcome::Completed(Default::default()),
         };
         execution.finish(finish, || 2).unwrap();
@@ -235,7 +217,7 @@ fn a_claim_held_up_while_its_task_ends_and_is_deleted_is_not_granted() {
         happens: Cell::new(Some(&ends_and_goes)),
     };
     let error = Execution::new(&slow)
-        .claim(&claim(&id, "two"), || 4)
+        .claim(&claim(&id, "two", 1), || 4)
         .unwrap_err();
     assert_eq!(error.name, ErrorName::ConcurrentModification);
     assert_eq!(tasks.get(&id).unwrap_err().name, ErrorName::TaskNotFound);

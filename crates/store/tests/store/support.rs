@@ -4,7 +4,7 @@ use lance_maintenance_api::identifier::{Delimiter, NamespaceName, TableIdentifie
 use lance_maintenance_api::params::{CleanupParams, CompactParams, TaskParams};
 use lance_maintenance_api::task::TaskId;
 use lance_maintenance_api::{ApiError, ErrorName};
-use lance_maintenance_dispatch::TableRef;
+use lance_maintenance_dispatch::{Claim, TableRef, TaskAddress};
 use lance_maintenance_store::KeyValue;
 use lance_maintenance_store::catalog::{Catalog, NamespaceRecord, Origin, TableRecord};
 use lance_maintenance_store::memory::MemoryStore;
@@ -80,4 +80,25 @@ pub fn catalog<S: KeyValue>(store: &S) -> Catalog<'_, S> {
     let created = catalog.create_namespace(&namespace_record("ns", "N1"), || 0);
     assert!(created.unwrap());
     catalog
+}
+
+/// A second, in microseconds.
+pub const SECOND: i64 = 1_000_000;
+
+/// Where a task of [`TABLE`] lies.
+pub fn address(id: &TaskId) -> TaskAddress {
+    TaskAddress {
+        table_id: TABLE.to_owned(),
+        task_id: id.clone(),
+    }
+}
+
+/// A worker claims an attempt at a task of [`TABLE`].
+pub fn claim(id: &TaskId, worker: &str, attempt: u32) -> Claim {
+    Claim {
+        worker_id: worker.to_owned(),
+        incarnation: String::new(),
+        task: address(id),
+        attempt,
+    }
 }
