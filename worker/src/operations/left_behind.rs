@@ -37,8 +37,8 @@ struct Book {
     names: Vec<String>,
     /// The entries.
     entries: Vec<Path>,
-    /// Since when it has been about to commit, if it is.
-    committing: Option<DateTime<Utc>>,
+    /// The note that it is about to commit, and since when, if it is.
+    committing: Option<(Path, DateTime<Utc>)>,
 }
 
 /// Removes what attempts left behind: those at other tasks, and earlier ones at this one. `committed`
@@ -63,6 +63,9 @@ async fn remove_of(
 ) -> Result<u64, Error> {
     let folder = place.books(&ctx.table_id);
     let found = place.files_below(&folder).await?;
+    if found.is_empty() {
+        return Ok(0);
+    }
     let own = (ctx.task_id.as_str(), ctx.attempt);
     let mut books = BTreeMap::new();
     for file in &found {
@@ -72,10 +75,10 @@ async fn remove_of(
     let has_branches = !table.dataset.list_branches().await?.is_empty();
     let mut left = Vec::new();
     for ((task_id, attempt), book) in books {
-        let is_over = match book.committing {
+        let is_over = match &book.committing {
             None => true,
             Some(_) if has_branches => false,
-            Some(since) => (committed && task_id == own.0) || Utc::now() - since > COMMITTING,
+            Some((_, since)) => (committed && task_id == own.0) || Utc::now() - *since > COMMITTING,
         };
         if (task_id.as_str(), attempt) != own && is_over {
             left.push(book);
@@ -99,8 +102,9 @@ async fn remove_of(
             }
         }
         if all_gone {
-            // The note of a commit sorts last, and is the last to go.
-            for entry in &book.entries {
+            let note = book.committing.iter().map(|(note, _)| note);
+            // The note of a commit is the last to go.
+            for entry in book.entries.iter().chain(note) {
                 place.remove_object(entry).await?;
             }
         }
@@ -128,10 +132,9 @@ fn enter(books: &mut BTreeMap<(String, u32), Book>, folder: &Path, file: &Object
     book.version = version;
     let name = name.join("/");
     if name == COMMIT {
-        book.committing = Some(file.last_modified);
-        book.entries.push(file.location.clone());
+        book.committing = Some((file.location.clone(), file.last_modified));
     } else {
         book.names.push(name);
-        book.entries.insert(0, file.location.clone());
+        book.entries.push(file.location.clone());
     }
 }

@@ -128,7 +128,7 @@ impl OperationContext {
     }
 
     /// With what the table's store is opened.
-    fn store_params(&self) -> ObjectStoreParams {
+    pub(crate) fn store_params(&self) -> ObjectStoreParams {
         let options = StorageOptionsAccessor::with_static_options(self.storage_options.clone());
         ObjectStoreParams {
             storage_options_accessor: Some(Arc::new(options)),

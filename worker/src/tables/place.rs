@@ -6,9 +6,7 @@ use lance::dataset::builder::DatasetBuilder;
 use lance::dataset::refs::{branch_contents_path, check_valid_branch};
 use lance::session::Session;
 use lance::{Dataset, Error};
-use lance_io::object_store::{
-    ObjectStore, ObjectStoreParams, ObjectStoreRegistry, StorageOptionsAccessor,
-};
+use lance_io::object_store::{ObjectStore, ObjectStoreParams, ObjectStoreRegistry};
 use lance_maintenance_api::{ApiError, ErrorName, TaskError};
 use lance_table::io::commit::{CommitHandler, ManifestLocation, commit_handler_from_url};
 use object_store::path::Path;
@@ -67,11 +65,7 @@ impl Place {
             location.trim_end_matches('/').to_owned(),
             storage.for_location(location),
         );
-        let options = StorageOptionsAccessor::with_static_options(ctx.storage_options.clone());
-        let params = ObjectStoreParams {
-            storage_options_accessor: Some(Arc::new(options)),
-            ..ObjectStoreParams::default()
-        };
+        let params = ctx.store_params();
         let opened = async {
             let registry = Arc::clone(&registry);
             let store = ObjectStore::from_uri_and_params(registry, &ctx.location, &params).await?;
