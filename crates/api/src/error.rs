@@ -86,6 +86,8 @@ error_names! {
     TaskStateConflict = ("TaskStateConflict", 10001, 409),
     /// The table holds as many tasks of this type as it may.
     TaskQuotaExceeded = ("TaskQuotaExceeded", 10002, 429),
+    /// The task was stopped on request, before it had an effect.
+    Canceled = ("Canceled", 10003, 409),
     /// The host names no table bucket.
     LanceThirdLevelDomainRequired = ("LanceThirdLevelDomainRequired", 13, 400),
     /// The table bucket does not exist.

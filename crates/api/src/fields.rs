@@ -23,6 +23,22 @@ impl Fields {
         }
     }
 
+    /// The fields of an object that is part of a body.
+    pub(crate) fn of(object: Map<String, Value>) -> Self {
+        Self(object)
+    }
+
+    /// Refuses fields of other names than these. `what` says what they are.
+    pub(crate) fn refuse_others(&self, what: &str, names: &[&str]) -> Result<(), ApiError> {
+        match self.0.keys().find(|name| !names.contains(&name.as_str())) {
+            Some(other) => Err(ApiError::invalid(format!(
+                "There is no {what} '{other}'; there are {}.",
+                names.join(", ")
+            ))),
+            None => Ok(()),
+        }
+    }
+
     fn get(&self, name: &str) -> Option<&Value> {
         self.0.get(name).filter(|value| !value.is_null())
     }
@@ -82,6 +98,10 @@ impl Fields {
             found = found.or(value);
         }
         Ok(found)
+    }
+
+    pub(crate) fn object(&self, name: &str) -> Result<Option<Map<String, Value>>, ApiError> {
+        self.typed(name, "an object", |value| value.as_object().cloned())
     }
 
     pub(crate) fn strings(&self, name: &str) -> Result<Option<Vec<String>>, ApiError> {

@@ -14,6 +14,10 @@ pub enum Subject {
     Bucket,
     /// A table that exists.
     Table,
+    /// A table that exists, named by its identifier or by the URI of its folder.
+    TableOrUri,
+    /// The table of a job.
+    Job,
     /// Access keys.
     Credentials,
 }
@@ -82,6 +86,19 @@ operations! {
         -> "list-tasks", "oss:GetTableMaintenanceJobStatus" on Table;
     DeleteLanceTask = "DELETE" "/lance/oss/v1/table/{id}/tasks/{task_id}"
         -> "delete-task", "oss:PutTableMaintenanceConfiguration" on Table;
+
+    GetTableHealth = "GET" "/maintenance/v1/table/{id}/health"
+        -> "health", "oss:GetTableMaintenanceJobStatus" on TableOrUri;
+    PreviewMaintenanceJob = "POST" "/maintenance/v1/table/{id}/preview"
+        -> "health", "oss:GetTableMaintenanceJobStatus" on TableOrUri;
+    SubmitMaintenanceJob = "POST" "/maintenance/v1/table/{id}/jobs"
+        -> "jobs", "oss:PutTableMaintenanceConfiguration" on TableOrUri;
+    ListMaintenanceJobs = "GET" "/maintenance/v1/table/{id}/jobs"
+        -> "jobs", "oss:GetTableMaintenanceJobStatus" on TableOrUri;
+    GetMaintenanceJob = "GET" "/maintenance/v1/jobs/{job_id}"
+        -> "jobs", "oss:GetTableMaintenanceJobStatus" on Job;
+    CancelMaintenanceJob = "POST" "/maintenance/v1/jobs/{job_id}/cancel"
+        -> "jobs", "oss:PutTableMaintenanceConfiguration" on Job;
 
     CreateNamespace = "POST" "/lance/v1/namespace/{id}/create"
         -> "catalog", "oss:CreateNamespace" on Bucket;
@@ -235,12 +252,14 @@ mod tests {
                 .path()
                 .replace("{id}", "a%24b")
                 .replace("{task_id}", "t")
-                .replace("{access_key_id}", "k");
+                .replace("{access_key_id}", "k")
+                .replace("{job_id}", "j.t");
             let found = find(operation.method(), &path).unwrap();
             assert_eq!(found.operation, *operation, "{path}");
             let expected: &[&str] = match operation.path().matches('{').count() {
                 0 => &[],
-                1 if path.ends_with('k') && !path.ends_with("tasks") => &["k"],
+                1 if operation.path().contains("{access_key_id}") => &["k"],
+                1 if operation.path().contains("{job_id}") => &["j.t"],
                 1 => &["a%24b"],
                 _ => &["a%24b", "t"],
             };

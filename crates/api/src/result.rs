@@ -35,6 +35,13 @@ pub struct CleanupResult {
     pub index_files_removed: u64,
     /// Deletion files removed.
     pub deletion_files_removed: u64,
+    /// Files that could not be removed: the next cleanup finds them again. Absent where there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failed_deletes: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Result of `lance_scalar_index` and `lance_vector_index`.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! application -> worker   POST /v1/tasks            Dispatch   -> 202 | 409 | 429 | 401
+//!                         POST /v1/tasks/cancel     TaskAddress -> 202
 //! worker -> application   POST /worker/v1/claim     Claim      -> 200 Claimed | 409
 //!                         POST /worker/v1/progress  Report     -> 200 | 409
 //!                         POST /worker/v1/finish    Finish     -> 200 | 409
@@ -39,6 +40,14 @@
 //! again, by an old dispatch that comes late, it is refused, since it may have committed. The next attempt
 //! looks for that.
 //!
+//! **Canceling.** A task that is to be stopped is one of those that the answer to a heartbeat calls
+//! canceled, and the answers to its claims and reports say so; beside that the application tells the
+//! worker that it calls, which need not be the one that has the task. The worker stops at the next safe
+//! point, removes what it has written, and ends the task as failed with `Canceled`. A commit that was
+//! allowed by an answer from before goes on, and the task ends as what it did. An attempt above 1 that
+//! is canceled looks for the commit of those before. A task that nobody was granted ends at once, and
+//! its claims are refused.
+//!
 //! **Leaving.** A worker that stops in order claims nothing more, waits for the answers to its claims,
 //! stops what it runs, and then leaves: what it has in hand is anybody's at once, without the lease
 //! being waited for, and an attempt that was handed back is not one of the [`MAX_ATTEMPTS`]. It touches
@@ -57,6 +66,8 @@ pub use messages::{
 
 /// Path of the one call that the application makes on a worker.
 pub const TASKS_PATH: &str = "/v1/tasks";
+/// Path on a worker where it is told that a task is to be stopped.
+pub const CANCEL_PATH: &str = "/v1/tasks/cancel";
 /// Path on the application where a worker claims an attempt.
 pub const CLAIM_PATH: &str = "/worker/v1/claim";
 /// Path on the application where a worker reports progress.

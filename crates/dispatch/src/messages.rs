@@ -76,6 +76,10 @@ pub struct Claimed {
     /// [`crate::TURN_SECONDS`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wait: bool,
+    /// The task is to be stopped: the worker commits nothing more, and ends the task as `Canceled`,
+    /// unless an attempt has committed: then as what that did.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub canceled: bool,
 }
 
 /// A worker says how far an attempt is.
@@ -108,6 +112,9 @@ pub struct Finish {
     pub claim: Claim,
     /// How it ended.
     pub outcome: Outcome,
+    /// The parameters with which it ran, with what was left out at submit filled in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub params: Option<TaskParams>,
 }
 
 /// A worker says that it lives, and what it has in hand.
@@ -156,6 +163,9 @@ pub struct TakeUp {
     /// Dropped tables whose data is still there.
     #[serde(default)]
     pub purges: Vec<Purge>,
+    /// Those of the tasks in hand that are to be stopped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub canceled: Vec<TaskAddress>,
 }
 
 #[cfg(test)]
@@ -199,6 +209,7 @@ mod tests {
         let finish = Finish {
             claim: claim.clone(),
             outcome: Outcome::Failed(TaskError::new(ErrorName::InvalidInput, "x")),
+            params: None,
         };
         let json = serde_json::to_value(&finish).unwrap();
         assert_eq!(json["table_id"], "T");

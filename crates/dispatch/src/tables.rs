@@ -7,6 +7,8 @@
 //! POST /v1/tables/versions                 ListVersions     -> 200 Versions
 //! POST /v1/tables/commit                   CommitVersion    -> 200 TableVersion
 //! POST /v1/tables/purge                    Purge            -> 202
+//! POST /v1/tables/health                   CheckHealth      -> 200 HealthReport
+//! POST /v1/tables/preview                  PreviewTask      -> 200 Preview
 //! ```
 //!
 //! Requests are signed like all messages, over the path with the query as it is sent. Refusals come
@@ -22,7 +24,10 @@
 
 use std::collections::BTreeMap;
 
+pub use lance_maintenance_api::health::HealthReport;
 pub use lance_maintenance_api::namespace::versions::TableVersion;
+use lance_maintenance_api::params::TaskParams;
+pub use lance_maintenance_api::preview::Preview;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -39,6 +44,10 @@ pub const VERSIONS_PATH: &str = "/v1/tables/versions";
 pub const COMMIT_PATH: &str = "/v1/tables/commit";
 /// Path where the data of dropped tables is removed.
 pub const PURGE_PATH: &str = "/v1/tables/purge";
+/// Path that looks at a table's health.
+pub const HEALTH_PATH: &str = "/v1/tables/health";
+/// Path that says what a task would do.
+pub const PREVIEW_PATH: &str = "/v1/tables/preview";
 /// Path on the application where a worker says that the data of a dropped table is removed.
 pub const PURGED_PATH: &str = "/worker/v1/purged";
 
@@ -220,4 +229,26 @@ pub struct Purged {
     pub worker_id: String,
     /// The table's UUID.
     pub table_id: String,
+}
+
+/// Asks for the health of a table's newest version, without what only the application knows: its tasks,
+/// and the advice. A table that was never written, or can't be opened, is `InvalidTableState`; that there
+/// is no Lance table is `TableNotFound` or `InvalidInput`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckHealth {
+    /// The URI of the table's folder.
+    pub location: String,
+    /// Whether to look for the files that the version refers to.
+    #[serde(default)]
+    pub check_files: bool,
+}
+
+/// Asks what a task would do to a table as it is now. Refused as the task would fail.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PreviewTask {
+    /// The URI of the table's folder.
+    pub location: String,
+    /// The task.
+    #[serde(flatten)]
+    pub params: TaskParams,
 }

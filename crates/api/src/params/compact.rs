@@ -1,7 +1,16 @@
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
 use crate::error::{ApiError, ErrorName};
 use crate::fields::{Fields, choose};
+
+/// The options of a job.
+const JOB_OPTIONS: [&str; 4] = [
+    "target_rows_per_fragment",
+    "max_bytes_per_file",
+    "materialize_deletions",
+    "materialize_deletions_threshold",
+];
 
 /// How a compaction carries data over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,23 +40,29 @@ impl CompactionMode {
     }
 }
 
-/// Parameters of `lance_compact` (API facts, section 5).
+/// Parameters of `lance_compact` (API facts, section 5). The OSS API fills in what a request leaves
+/// out. A job keeps it left out (null): the table's configuration decides, else Lance; what that came
+/// to is shown once the task has ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CompactParams {
     /// Rows that a fragment should have.
-    pub target_rows_per_fragment: i64,
+    pub target_rows_per_fragment: Option<i64>,
     /// Whether fragments are rewritten for their deleted rows alone.
-    pub materialize_deletions: bool,
+    pub materialize_deletions: Option<bool>,
     /// The share of deleted rows above which a fragment is rewritten: negative for every
     /// fragment, 1 or more for none. Twelve decimal places are kept, and nothing beyond 1000.
-    pub materialize_deletions_threshold: f64,
+    pub materialize_deletions_threshold: Option<f64>,
     /// Rows per group, for the old file format.
-    pub max_rows_per_group: i64,
+    pub max_rows_per_group: Option<i64>,
     /// A soft limit on the size of a file in bytes; 0 for Lance's own.
-    pub max_bytes_per_file: i64,
+    pub max_bytes_per_file: Option<i64>,
     /// How data is carried over.
-    pub compaction_mode: CompactionMode,
+    pub compaction_mode: Option<CompactionMode>,
+    /// Whether the table's budgets per run (`lance.compaction.max_source_*`) limit the task: those of
+    /// jobs. A task of the OSS API does all there is to do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub table_budgets: bool,
 }
 
 impl CompactParams {
@@ -70,19 +85,45 @@ impl CompactParams {
         Ok(Self {
             target_rows_per_fragment: fields
                 .integer_from("target_rows_per_fragment", 1)?
-                .unwrap_or(1024 * 1024),
-            materialize_deletions: fields.boolean("materialize_deletions")?.unwrap_or(true),
+                .or(Some(1024 * 1024)),
+            materialize_deletions: fields.boolean("materialize_deletions")?.or(Some(true)),
             // 0 is as unset: the only rule here that differs from Lance's own.
             materialize_deletions_threshold: fields
                 .number("materialize_deletions_threshold")?
                 .filter(|threshold| *threshold != 0.0)
                 .map(storable)
-                .unwrap_or(Self::DELETIONS_THRESHOLD),
-            max_rows_per_group: fields
-                .integer_from("max_rows_per_group", 1)?
-                .unwrap_or(1024),
-            max_bytes_per_file: fields.integer_from("max_bytes_per_file", 0)?.unwrap_or(0),
-            compaction_mode,
+                .or(Some(Self::DELETIONS_THRESHOLD)),
+            max_rows_per_group: fields.integer_from("max_rows_per_group", 1)?.or(Some(1024)),
+            max_bytes_per_file: fields.integer_from("max_bytes_per_file", 0)?.or(Some(0)),
+            compaction_mode: Some(compaction_mode),
+            table_budgets: false,
+        })
+    }
+
+    /// Parses the options of a job.
+    pub(crate) fn of_job(options: &Map<String, Value>) -> Result<Self, ApiError> {
+        let fields = Fields::of(options.clone());
+        fields.refuse_others("option of a compaction", &JOB_OPTIONS)?;
+        Ok(Self {
+            target_rows_per_fragment: fields.integer_from("target_rows_per_fragment", 1)?,
+            materialize_deletions: fields.boolean("materialize_deletions")?,
+            materialize_deletions_threshold: fields
+                .number("materialize_deletions_threshold")?
+                .map(storable),
+            max_rows_per_group: None,
+            max_bytes_per_file: fields.integer_from("max_bytes_per_file", 1)?,
+            compaction_mode: None,
+            table_budgets: true,
+        })
+    }
+
+    /// These as options of a job; null where nothing was given.
+    pub(crate) fn job_options(&self) -> Value {
+        json!({
+            "target_rows_per_fragment": self.target_rows_per_fragment,
+            "max_bytes_per_file": self.max_bytes_per_file,
+            "materialize_deletions": self.materialize_deletions,
+            "materialize_deletions_threshold": self.materialize_deletions_threshold,
         })
     }
 }
@@ -91,6 +132,9 @@ impl CompactParams {
 /// long numbers wrong, so that 1.234567890123456e-11 would be another number with every reading.
 /// Its sign stays, which means something.
 fn storable(threshold: f64) -> f64 {
+    if threshold == 0.0 {
+        return 0.0;
+    }
     let size = threshold.abs().clamp(1e-12, 1000.0);
     let rounded = format!("{size:.12}").parse().unwrap_or(size);
     f64::copysign(rounded, threshold)
@@ -168,12 +212,12 @@ mod tests {
         };
         assert_eq!(
             mode("", "try_binary_copy"),
-            Ok(CompactionMode::TryBinaryCopy)
+            Ok(Some(CompactionMode::TryBinaryCopy))
         );
         assert_eq!(mode("", "fast"), Err(ErrorName::InternalError));
         assert_eq!(
             mode(r#"{"compaction_mode":"reencode"}"#, "fast"),
-            Ok(CompactionMode::Reencode)
+            Ok(Some(CompactionMode::Reencode))
         );
     }
 
@@ -193,7 +237,11 @@ mod tests {
         ] {
             let body = format!(r#"{{"materialize_deletions_threshold":{given}}}"#);
             let params = CompactParams::parse(body.as_bytes(), "reencode").unwrap();
-            assert_eq!(params.materialize_deletions_threshold, expected, "{given}");
+            assert_eq!(
+                params.materialize_deletions_threshold,
+                Some(expected),
+                "{given}"
+            );
         }
     }
 

@@ -1,4 +1,5 @@
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
 use crate::error::ApiError;
 use crate::fields::Fields;
@@ -19,7 +20,27 @@ pub struct OptimizeIndicesParams {
 impl OptimizeIndicesParams {
     /// Parses a request body, which may be empty.
     pub fn parse(body: &[u8]) -> Result<Self, ApiError> {
-        let fields = Fields::parse(body)?;
+        Self::of(&Fields::parse(body)?)
+    }
+
+    /// Parses the options of a job.
+    pub(crate) fn of_job(options: &Map<String, Value>) -> Result<Self, ApiError> {
+        let fields = Fields::of(options.clone());
+        let names = ["index_names", "num_indices_to_merge", "retrain"];
+        fields.refuse_others("option of an index update", &names)?;
+        Self::of(&fields)
+    }
+
+    /// These as options of a job; null where nothing was given.
+    pub(crate) fn job_options(&self) -> Value {
+        json!({
+            "index_names": (!self.index_names.is_empty()).then_some(&self.index_names),
+            "num_indices_to_merge": self.num_indices_to_merge,
+            "retrain": self.retrain.then_some(true),
+        })
+    }
+
+    fn of(fields: &Fields) -> Result<Self, ApiError> {
         let index_names = fields.strings("index_names")?.unwrap_or_default();
         if index_names.iter().any(String::is_empty) {
             return Err(ApiError::invalid("'index_names' can't hold an empty name."));

@@ -108,6 +108,7 @@ impl<S: KeyValue> Execution<'_, S> {
         Ok(TakeUp {
             tasks: offers.list(),
             purges: purges.waiting(now())?,
+            canceled: Vec::new(),
         })
     }
 

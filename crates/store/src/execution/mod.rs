@@ -87,7 +87,10 @@ impl<'a, S: KeyValue> Execution<'a, S> {
         if !granted {
             since = turn::take(self.store, claim, &task, arrived, now, standing, note)?;
             if since.is_none() {
-                return Ok(Claimed { wait: true });
+                return Ok(Claimed {
+                    wait: true,
+                    ..Claimed::default()
+                });
             }
         }
         self.grant(&tasks, &task, claim, since, now)?;
