@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable};
+use lance_maintenance_api::params::TaskParams;
 use lance_maintenance_dispatch::tables::{PURGED_PATH, Purged};
 use lance_maintenance_dispatch::{
     CLAIM_PATH, Claim, Claimed, Dispatch, FINISH_PATH, Finish, HEARTBEAT_PATH, Heartbeat, InHand,
@@ -144,21 +145,27 @@ impl Application {
             .await
     }
 
-    /// Says how far an attempt is, once.
-    pub async fn progress(&self, claim: &Claim, report: progress::Report) -> Result<(), CallError> {
+    /// Says how far an attempt is, once. The answer says whether its task is to be stopped.
+    pub async fn progress(
+        &self,
+        claim: &Claim,
+        report: progress::Report,
+    ) -> Result<Claimed, CallError> {
         let report = Report {
             claim: claim.clone(),
             percent: report.percent,
             message: report.message,
         };
-        self.call::<_, Claimed>(PROGRESS_PATH, &report, CALL)
-            .await?;
-        Ok(())
+        self.call(PROGRESS_PATH, &report, CALL).await
     }
 
     /// Whether an attempt is still this worker's. Repeated until the application answers: until then
     /// it is not known.
-    pub async fn confirm(&self, claim: &Claim, report: progress::Report) -> Result<(), CallError> {
+    pub async fn confirm(
+        &self,
+        claim: &Claim,
+        report: progress::Report,
+    ) -> Result<Claimed, CallError> {
         let call = || self.progress(claim, report.clone());
         call.retry(self.patience.pauses())
             .when(CallError::may_pass)
@@ -166,11 +173,18 @@ impl Application {
             .await
     }
 
-    /// Ends an attempt. Repeated for as long as [`Patience::finish`] says.
-    pub async fn finish(&self, claim: &Claim, outcome: Outcome) -> Result<(), CallError> {
+    /// Ends an attempt, which ran with these parameters if they were not all given. Repeated for as long
+    /// as [`Patience::finish`] says.
+    pub async fn finish(
+        &self,
+        claim: &Claim,
+        outcome: Outcome,
+        params: Option<TaskParams>,
+    ) -> Result<(), CallError> {
         let finish = Finish {
             claim: claim.clone(),
             outcome,
+            params,
         };
         let call = || self.call::<_, Claimed>(FINISH_PATH, &finish, CALL);
         call.retry(

@@ -61,6 +61,9 @@ pub async fn run(
                 }
                 (starting, silent) = (false, false);
                 begin(&purges, take_up.purges);
+                for task in &take_up.canceled {
+                    intake.cancel(&task.task_id);
+                }
                 if take_up.tasks.is_empty() {
                     Duration::from_secs(HEARTBEAT_SECONDS)
                 } else {

@@ -1,9 +1,11 @@
 //! Where tasks come in: the queue, shared by those who put tasks into it (the server, the
 //! heartbeat) and the one who takes them out (the runner).
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use lance_maintenance_api::task::TaskId;
 use lance_maintenance_dispatch::{Dispatch, InHand};
 use tokio::sync::{Notify, watch};
 
@@ -38,6 +40,8 @@ pub struct Intake {
     /// Tells those who wait for a table that one is no longer busy.
     freed: Notify,
     open: watch::Sender<bool>,
+    /// Those of the tasks in hand that are to be stopped.
+    canceled: watch::Sender<HashSet<TaskId>>,
 }
 
 impl Intake {
@@ -48,6 +52,7 @@ impl Intake {
             changed: Notify::new(),
             freed: Notify::new(),
             open: watch::Sender::new(true),
+            canceled: watch::Sender::default(),
         })
     }
 
@@ -123,6 +128,23 @@ impl Intake {
         let _ = self.open.subscribe().wait_for(|open| !open).await;
     }
 
+    /// A task is to be stopped. Nothing happens if it is not in hand.
+    pub fn cancel(&self, task_id: &TaskId) {
+        // Held, so that the task is not let go of in between.
+        let queue = self.queue();
+        if queue.has(task_id) {
+            self.canceled
+                .send_if_modified(|canceled| canceled.insert(task_id.clone()));
+        }
+    }
+
+    /// Returns when a task is to be stopped.
+    pub async fn canceled(&self, task_id: &TaskId) {
+        let mut canceled = self.canceled.subscribe();
+        // An error says that the sender is gone, which lives as long as this.
+        let _ = canceled.wait_for(|all| all.contains(task_id)).await;
+    }
+
     /// Every task that waits or runs.
     pub fn in_hand(&self) -> Vec<InHand> {
         self.queue().in_hand()
@@ -187,7 +209,12 @@ impl Drop for Held {
     fn drop(&mut self) {
         let mut queue = self.intake.queue();
         match self.is_over {
-            true => queue.done(&self.dispatch.task_id),
+            true => {
+                queue.done(&self.dispatch.task_id);
+                self.intake
+                    .canceled
+                    .send_if_modified(|canceled| canceled.remove(&self.dispatch.task_id));
+            }
             false => queue.put_back(self.dispatch.clone()),
         }
         drop(queue);

@@ -199,6 +199,11 @@ impl Queue {
         in_hand.collect()
     }
 
+    /// Whether a task waits or runs.
+    pub fn has(&self, task_id: &TaskId) -> bool {
+        self.in_hand.contains_key(task_id)
+    }
+
     /// How many tasks run.
     pub fn running(&self) -> usize {
         self.in_hand.len() - self.waiting

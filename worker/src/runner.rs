@@ -20,6 +20,7 @@ use crate::intake::{Held, Intake};
 use crate::logging::task_span;
 use crate::memory::MemoryBudget;
 use crate::metrics::{Ended, Metrics};
+use crate::operations::supervisor::Stop;
 use crate::progress::{Progress, Report};
 use crate::supervision::Supervision;
 
@@ -27,7 +28,7 @@ use crate::supervision::Supervision;
 const REPORT_PAUSE: Duration = Duration::from_secs(1);
 /// How long an operation that was told to stop may take to do so, before its table is given to the
 /// next task all the same.
-const STOP: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// The same while the worker stops: whoever told it to does not wait for ever.
 const HALT: Duration = Duration::from_secs(10);
 /// How long the answer to a claim is waited for while the worker stops.
@@ -60,6 +61,8 @@ pub struct Runner {
 enum Claiming {
     /// The attempt is this worker's to make.
     Granted,
+    /// It is, and its task is to be stopped.
+    Canceled,
     /// Another worker is at the table.
     Waits,
     /// The attempt is not this worker's, or not any more.
@@ -77,7 +80,8 @@ impl Runner {
             let runner = self.clone();
             let attempt = async move {
                 match runner.claim(&held).await {
-                    Claiming::Granted => runner.attempt(&held).await,
+                    Claiming::Granted => runner.attempt(&held, false).await,
+                    Claiming::Canceled => runner.attempt(&held, true).await,
                     Claiming::Lost => {}
                     Claiming::Waits => {
                         // The place is for others meanwhile; the table is busy.
@@ -120,6 +124,7 @@ impl Runner {
                 tracing::debug!("waits for another worker's task on the table");
                 Claiming::Waits
             }
+            Ok(claimed) if claimed.canceled => Claiming::Canceled,
             Ok(_) => Claiming::Granted,
             Err(error) => {
                 tracing::info!(%error, "not claimed");
@@ -136,12 +141,22 @@ impl Runner {
         }
     }
 
-    async fn attempt(&self, held: &Held) {
+    /// Makes an attempt. One that was canceled before only finds out what those before it did.
+    async fn attempt(&self, held: &Held, only_looks: bool) {
         let dispatch = held.dispatch();
         let claim = self.application.claim_of(dispatch);
         let started = Instant::now();
-        tracing::info!(attempt = dispatch.attempt, "started");
-        let outcome = self.operate(dispatch, &claim).await;
+        tracing::info!(attempt = dispatch.attempt, canceled = only_looks, "started");
+        let progress = Progress::new();
+        let supervision = Supervision::new(
+            self.application.clone(),
+            claim.clone(),
+            only_looks,
+            progress.subscribe(),
+            self.memory.clone(),
+            self.metrics.of(dispatch.params.task_type()),
+        );
+        let outcome = self.operate(dispatch, &claim, progress, &supervision).await;
         let took = started.elapsed();
         let ended = match &outcome {
             Some(Outcome::Completed(_)) => Ended::Completed,
@@ -159,39 +174,39 @@ impl Runner {
             Outcome::Completed(_) => tracing::info!(seconds, "completed"),
             Outcome::Failed(error) => tracing::warn!(seconds, %error, "failed"),
         }
-        if let Err(error) = self.application.finish(&claim, outcome).await {
+        let params = supervision.params();
+        if let Err(error) = self.application.finish(&claim, outcome, params).await {
             tracing::error!(%error, "the end could not be reported");
         }
     }
 
     /// Runs the operation to its end, or until its time is over, or the attempt lost or handed back
     /// (none).
-    async fn operate(&self, dispatch: &Dispatch, claim: &Claim) -> Option<Outcome> {
-        let progress = Progress::new();
+    async fn operate(
+        &self,
+        dispatch: &Dispatch,
+        claim: &Claim,
+        progress: Progress,
+        supervision: &Arc<Supervision>,
+    ) -> Option<Outcome> {
         let reports = progress.subscribe();
-        let supervision = Supervision::new(
-            self.application.clone(),
-            claim.clone(),
-            progress.subscribe(),
-            self.memory.clone(),
-            self.metrics.of(dispatch.params.task_type()),
-        );
-        let supervisor = Arc::clone(&supervision);
+        let supervisor = Arc::clone(supervision);
         let operation = self.executor.execute(dispatch, progress, supervisor);
         // A set, since it stops its task when it is dropped.
         let mut running = JoinSet::new();
         running.spawn_on(operation.in_current_span(), &self.operations);
-        let (why, patience) = tokio::select! {
+        let (stop, why, patience) = tokio::select! {
             ended = running.join_next() => {
                 let outcome = outcome(ended, dispatch);
                 return (!supervision.is_lost()).then_some(outcome);
             }
-            () = sleep(self.task_timeout) => (Some(self.over_time()), STOP),
-            () = self.forward(reports, claim) => (None, STOP),
-            () = supervision.lost() => (None, STOP),
-            () = self.halted() => (None, HALT),
+            () = sleep(self.task_timeout) => (Stop::Told, Some(self.over_time()), PATIENCE),
+            () = self.forward(reports, claim, supervision) => (Stop::Told, None, PATIENCE),
+            () = supervision.lost() => (Stop::Told, None, PATIENCE),
+            () = self.halted() => (Stop::Told, None, HALT),
+            () = self.canceled(dispatch, supervision) => (Stop::Canceled, None, PATIENCE),
         };
-        supervision.stop();
+        supervision.stop(stop);
         let Ok(ended) = timeout(patience, running.join_next()).await else {
             tracing::error!("the operation does not stop; it is left behind");
             return why.map(Outcome::Failed);
@@ -199,7 +214,24 @@ impl Runner {
         // It may have ended just then, or have been about to commit.
         match outcome(ended, dispatch) {
             completed @ Outcome::Completed(_) if !supervision.is_lost() => Some(completed),
+            // Any other end leaves open whether it has committed, and another attempt has to look.
+            Outcome::Failed(error)
+                if error.error == ErrorName::Canceled && !supervision.is_lost() =>
+            {
+                Some(Outcome::Failed(error))
+            }
             _ => why.map(Outcome::Failed),
+        }
+    }
+
+    /// Returns when the task is to be stopped, whoever says so.
+    async fn canceled(&self, dispatch: &Dispatch, supervision: &Supervision) {
+        tokio::select! {
+            () = supervision.canceled() => {}
+            () = self.intake.canceled(&dispatch.task_id) => {
+                supervision.cancel();
+                supervision.canceled().await;
+            }
         }
     }
 
@@ -212,13 +244,19 @@ impl Runner {
     }
 
     /// Passes reports on; returns when the attempt is lost.
-    async fn forward(&self, mut reports: watch::Receiver<Report>, claim: &Claim) {
+    async fn forward(
+        &self,
+        mut reports: watch::Receiver<Report>,
+        claim: &Claim,
+        supervision: &Supervision,
+    ) {
         while reports.changed().await.is_ok() {
             let report = reports.borrow_and_update().clone();
             match self.application.progress(claim, report).await {
                 Err(CallError::Lost(_)) => return,
                 Err(error) => tracing::debug!(%error, "progress not reported"),
-                Ok(()) => {}
+                Ok(claimed) if claimed.canceled => supervision.cancel(),
+                Ok(_) => {}
             }
             sleep(REPORT_PAUSE).await;
         }

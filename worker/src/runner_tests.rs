@@ -28,7 +28,7 @@ where
         async move {
             tokio::select! {
                 outcome = operation => outcome,
-                () = supervisor.stopped() => {
+                _ = supervisor.stopped() => {
                     Err(TaskError::new(ErrorName::ServiceUnavailable, "stopped"))
                 }
             }

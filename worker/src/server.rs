@@ -4,6 +4,7 @@
 //! | request | answers |
 //! |---|---|
 //! | `POST /v1/tasks` | 202 queued, 409 has it already, 429 full, 400, 401, 413, 503 stopping |
+//! | `POST /v1/tasks/cancel` | 202, whether it has the task or not; 400, 401, 413 |
 //! | `POST /v1/tables/...` | see [`lance_maintenance_dispatch::tables`]; 400, 401, 413, 503 |
 //! | `GET /healthz` | 200 while the worker lives |
 //! | `GET /readyz` | 200 while the application answers, else 503 |
@@ -21,7 +22,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use lance_maintenance_api::{ApiError, ErrorName};
-use lance_maintenance_dispatch::{Dispatch, HEARTBEAT_SECONDS, TASKS_PATH, signature};
+use lance_maintenance_dispatch::{
+    CANCEL_PATH, Dispatch, HEARTBEAT_SECONDS, TASKS_PATH, TaskAddress, signature,
+};
 use secrecy::{ExposeSecret, SecretString};
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -71,6 +74,7 @@ pub struct Desk {
 pub fn router(desk: Desk) -> Router {
     Router::new()
         .route(TASKS_PATH, post(take_task))
+        .route(CANCEL_PATH, post(cancel_task))
         .merge(tables::router())
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready))
@@ -91,6 +95,17 @@ async fn take_task(
     let _span = task_span(&dispatch).entered();
     desk.intake.offer(dispatch).map_err(not_taken)?;
     tracing::info!("queued");
+    Ok(StatusCode::ACCEPTED)
+}
+
+async fn cancel_task(
+    State(desk): State<Desk>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<StatusCode, Refusal> {
+    let task: TaskAddress = desk.read(&uri, &headers, body)?;
+    desk.intake.cancel(&task.task_id);
     Ok(StatusCode::ACCEPTED)
 }
 

@@ -53,9 +53,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::timeout;
 
+use self::errors::to_task_error;
 use self::journal::Journal;
+use self::redact::Redactor;
 use self::store_watch::StoreWatch;
-use self::supervisor::{Changed, Measure, Phase, Phases, Supervisor, Unsupervised};
+use self::supervisor::{Changed, Measure, Phase, Phases, Stop, Supervisor, Unsupervised, canceled};
 use self::table::Table;
 use crate::progress::Progress;
 
@@ -178,20 +180,47 @@ pub trait Operation {
 /// leaves that no version refers to is removed.
 pub async fn run(params: &TaskParams, ctx: &OperationContext) -> Result<Value, TaskError> {
     ctx.enter(Phase::Plan);
-    let outcome = match ended(open(ctx), None, ctx).await {
-        Ok(mut table) => {
-            let journal = table.journal.clone();
-            let outcome = ended(run_on(params, &mut table, ctx), Some(&journal), ctx).await;
-            if outcome.is_err() && !table.journal.is_committing() {
-                // A store that does not answer is not waited for: the next task sees to it.
-                let _ = timeout(DISCARD, commit::discard(&table, ctx)).await;
-            }
-            outcome
+    let outcome = match ctx.supervisor.is_canceled() {
+        true => Err(canceled()),
+        false => attempt(params, ctx).await,
+    };
+    let outcome = match outcome {
+        // A canceled task had no effect: that of an attempt before would be one.
+        Err(error) if error.error == ErrorName::Canceled && ctx.attempt > 1 => {
+            look(params, ctx).await
         }
-        Err(error) => Err(error),
+        outcome => outcome,
     };
     ctx.phases.enter(&*ctx.supervisor, None);
     outcome
+}
+
+async fn attempt(params: &TaskParams, ctx: &OperationContext) -> Result<Value, TaskError> {
+    let mut table = ended(open(ctx), None, ctx).await?;
+    let journal = table.journal.clone();
+    let outcome = ended(run_on(params, &mut table, ctx), Some(&journal), ctx).await;
+    if outcome.is_err() && !table.journal.is_committing() {
+        // A store that does not answer is not waited for: the next task sees to it.
+        let _ = timeout(DISCARD, commit::discard(&table, ctx)).await;
+    }
+    outcome
+}
+
+/// What an earlier attempt at a task did that is canceled: if it has committed, the task is done.
+async fn look(params: &TaskParams, ctx: &OperationContext) -> Result<Value, TaskError> {
+    let looking = async {
+        let mut table = table::open(ctx).await?;
+        left_behind::remove(&table, ctx, false).await;
+        match commit::find_own_commit(&table.dataset, ctx, 0).await {
+            Ok(Some(_)) => run_on(params, &mut table, ctx).await,
+            Ok(None) => Err(canceled()),
+            Err(error) => Err(to_task_error(&error, &Redactor::new(ctx))),
+        }
+    };
+    tokio::select! {
+        outcome = looking => outcome,
+        what = ctx.store_watch.stalled(ctx.limits.store_timeout) => Err(stalled(what, ctx)),
+    }
 }
 
 /// The outcome of the work, unless it has to end before. One that is about to commit, or has, is given
@@ -205,15 +234,16 @@ async fn ended<T>(
     let why = tokio::select! {
         outcome = &mut work => return outcome,
         what = ctx.store_watch.stalled(ctx.limits.store_timeout) => stalled(what, ctx),
-        () = ctx.supervisor.stopped() => TaskError::new(
-            ErrorName::ServiceUnavailable,
-            "The operation was told to stop.",
-        ),
+        stop = ctx.supervisor.stopped() => stop.into(),
     };
-    if journal.is_some_and(|journal| journal.is_committing() || journal.has_committed())
-        && let Ok(outcome) = timeout(COMMIT, work).await
-    {
-        return outcome;
+    if journal.is_some_and(|journal| journal.is_committing() || journal.has_committed()) {
+        if let Ok(outcome) = timeout(COMMIT, work).await {
+            return outcome;
+        }
+        if why.error == ErrorName::Canceled {
+            // It may have had its effect: the next attempt looks.
+            return Err(Stop::Told.into());
+        }
     }
     Err(why)
 }
@@ -227,11 +257,33 @@ async fn open(ctx: &OperationContext) -> Result<Table, TaskError> {
     Ok(table)
 }
 
+/// The parameters with what was left out filled in.
+fn effective(
+    params: &TaskParams,
+    table: &Table,
+    ctx: &OperationContext,
+) -> Result<TaskParams, TaskError> {
+    match params {
+        TaskParams::Compact(params) => compact::plan::effective(params, &table.dataset)
+            .map(TaskParams::Compact)
+            .map_err(|error| to_task_error(&error, &Redactor::new(ctx))),
+        TaskParams::ScalarIndex(_)
+        | TaskParams::VectorIndex(_)
+        | TaskParams::OptimizeIndices(_)
+        | TaskParams::Cleanup(_) => Ok(params.clone()),
+    }
+}
+
 async fn run_on(
     params: &TaskParams,
     table: &mut Table,
     ctx: &OperationContext,
 ) -> Result<Value, TaskError> {
+    let given = params;
+    let params = &effective(given, table, ctx)?;
+    if params != given {
+        ctx.supervisor.runs_with(params.clone());
+    }
     // Boxed and of one type: futures of the library are nested so deeply that the compiler gives up
     // on what holds them.
     let operation: BoxFuture<'_, Result<Value, TaskError>> = match params {

@@ -5,21 +5,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use lance_maintenance_api::params::TaskParams;
 use lance_maintenance_api::{ErrorName, TaskError};
 use serde::{Deserialize, Serialize};
 
 /// What an operation asks of whoever runs it, and tells it.
 #[async_trait]
 pub trait Supervisor: Debug + Send + Sync {
-    /// Whether the attempt is still the one that may change the table. Waits until that is certain.
+    /// Whether the attempt is still the one that may change the table, and is to. Waits until that is
+    /// certain.
     ///
     /// To be asked after a version was opened, since what a later attempt commits is then newer and
     /// found as a conflict; and before a commit, so that an attempt that was lost long ago does not
     /// even try.
-    async fn confirm(&self) -> Result<(), AttemptLost>;
+    async fn confirm(&self) -> Result<(), Refused>;
 
-    /// Returns when the operation has to stop.
-    async fn stopped(&self);
+    /// Whether it is known from the beginning that the task is to be stopped: then the attempt is made
+    /// only to find out what those before have done.
+    fn is_canceled(&self) -> bool;
+
+    /// Returns when the operation has to stop, with the reason.
+    async fn stopped(&self) -> Stop;
+
+    /// Takes note of the parameters with which the operation runs, what was left out filled in.
+    fn runs_with(&self, params: TaskParams);
 
     /// Returns once so many bytes of memory are free for the operation. What it holds then is given
     /// back when it ends. Only the first call of an operation waits, as two operations that each
@@ -30,18 +39,59 @@ pub trait Supervisor: Debug + Send + Sync {
     fn measure(&self, measure: Measure);
 }
 
-/// The attempt is no longer the one that may change the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the attempt was lost")]
-pub struct AttemptLost;
+/// Why an attempt may not change the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Refused {
+    /// It is no longer the one that may.
+    #[error("the attempt was lost")]
+    Lost,
+    /// The task is to be stopped.
+    #[error("the task is canceled")]
+    Canceled,
+}
 
-impl From<AttemptLost> for TaskError {
-    fn from(AttemptLost: AttemptLost) -> Self {
-        Self::new(
-            ErrorName::ConcurrentModification,
-            "The attempt was lost: the worker was silent for too long, and another may be at the task.",
-        )
+/// Why an operation has to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// The worker says so: it stops itself, the attempt was lost, or its time is over.
+    Told,
+    /// The task is canceled.
+    Canceled,
+}
+
+impl From<Refused> for TaskError {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Lost => Self::new(
+                ErrorName::ConcurrentModification,
+                "The attempt was lost: the worker was silent for too long, and another may be at the task.",
+            ),
+            Refused::Canceled => canceled(),
+        }
     }
+}
+
+impl From<Stop> for TaskError {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Told => Self::new(
+                ErrorName::ServiceUnavailable,
+                "The operation was told to stop.",
+            ),
+            Stop::Canceled => canceled(),
+        }
+    }
+}
+
+/// The error of a task that was stopped on request.
+pub fn canceled() -> TaskError {
+    TaskError::new(
+        ErrorName::Canceled,
+        "The task was canceled while it ran: it made no version, and what it had written is removed. \
+         Versions that a cleanup had removed by then are gone.",
+    )
 }
 
 /// What is counted of operations.
@@ -106,13 +156,19 @@ pub struct Unsupervised;
 
 #[async_trait]
 impl Supervisor for Unsupervised {
-    async fn confirm(&self) -> Result<(), AttemptLost> {
+    async fn confirm(&self) -> Result<(), Refused> {
         Ok(())
     }
 
-    async fn stopped(&self) {
+    fn is_canceled(&self) -> bool {
+        false
+    }
+
+    async fn stopped(&self) -> Stop {
         std::future::pending().await
     }
+
+    fn runs_with(&self, _params: TaskParams) {}
 
     async fn reserve(&self, _bytes: u64) {}
 

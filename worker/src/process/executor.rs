@@ -60,6 +60,7 @@ impl Execute for ProcessExecutor {
             storage_options: self.storage.for_location(&dispatch.table.location),
             limits: self.limits.clone(),
             log_format: self.log_format,
+            is_canceled: supervisor.is_canceled(),
         };
         let executor = self.clone();
         async move {
@@ -131,10 +132,11 @@ impl Operation {
                             progress.report(report.percent, report.message);
                         }
                         Ok(FromOperation::Stopping) => kill_at = Some(Instant::now() + STOP),
+                        Ok(FromOperation::RunsWith(params)) => supervisor.runs_with(*params),
                         Ok(FromOperation::Measure(measure)) => supervisor.measure(measure),
                         Ok(FromOperation::Confirm) => {
                             let asked = async move {
-                                ToOperation::Confirmed(supervisor.confirm().await.is_ok())
+                                ToOperation::Confirmed(supervisor.confirm().await)
                             };
                             answer = Some(asked.boxed()).into();
                         }
@@ -159,10 +161,10 @@ impl Operation {
                     answer = None.into();
                     self.say(&told).await;
                 }
-                Some(()) = &mut stopped => {
+                Some(why) = &mut stopped => {
                     stopped = None.into();
                     kill_at = Some(Instant::now() + HEAR);
-                    self.say(&ToOperation::Stop).await;
+                    self.say(&ToOperation::Stop(why)).await;
                 }
                 () = sleep_until(kill_at.unwrap_or_else(Instant::now)), if kill_at.is_some() => {
                     tracing::warn!("the operation does not stop; it is killed");

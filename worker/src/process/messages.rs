@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::fmt;
 
 use lance_maintenance_api::TaskError;
+use lance_maintenance_api::params::TaskParams;
 use lance_maintenance_dispatch::Dispatch;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::cli::LogFormat;
 use crate::operations::Limits;
-use crate::operations::supervisor::Measure;
+use crate::operations::supervisor::{Measure, Refused, Stop};
 use crate::progress::Report;
 
 /// What the operation is told.
@@ -20,11 +21,11 @@ pub enum ToOperation {
     /// The first line: what to do.
     Run(Box<Order>),
     /// The answer to [`FromOperation::Confirm`]: whether the attempt may go on.
-    Confirmed(bool),
+    Confirmed(Result<(), Refused>),
     /// The answer to [`FromOperation::Reserve`].
     Reserved,
     /// It has to stop, and leave nothing behind.
-    Stop,
+    Stop(Stop),
 }
 
 /// What to do.
@@ -38,6 +39,8 @@ pub struct Order {
     pub limits: Limits,
     /// How log lines look.
     pub log_format: LogFormat,
+    /// Whether the task is to be stopped: only to find out what an earlier attempt did.
+    pub is_canceled: bool,
 }
 
 impl fmt::Debug for Order {
@@ -60,6 +63,8 @@ pub enum FromOperation {
     Reserve(u64),
     /// It has heard that it has to stop, and does.
     Stopping,
+    /// The parameters with which it runs.
+    RunsWith(Box<TaskParams>),
     /// Something that is counted.
     Measure(Measure),
     /// The last line: the task's result, or why there is none.

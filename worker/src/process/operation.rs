@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use lance_maintenance_api::params::TaskParams;
 use tokio::runtime::Builder;
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
@@ -14,7 +15,7 @@ use tracing::Instrument;
 use super::messages::{FromOperation, Order, ToOperation};
 use crate::logging;
 use crate::operations::store_watch::StoreWatch;
-use crate::operations::supervisor::{AttemptLost, Measure, Phases, Supervisor};
+use crate::operations::supervisor::{Measure, Phases, Refused, Stop, Supervisor};
 use crate::operations::{self, OperationContext};
 use crate::progress::Progress;
 
@@ -29,17 +30,18 @@ pub fn run() -> ExitCode {
     };
     logging::start(order.log_format);
     let (answers, answered) = mpsc::unbounded_channel();
-    let stop = watch::Sender::new(false);
+    let stop = watch::Sender::new(None);
     let line = Line {
         out: Arc::new(Mutex::new(io::stdout())),
         asking: Arc::new(tokio::sync::Mutex::new(answered)),
         stop: stop.subscribe(),
+        is_canceled: order.is_canceled,
     };
     std::thread::spawn(move || {
         for message in io::stdin().lock().lines().map_while(read) {
             match message {
                 ToOperation::Confirmed(_) | ToOperation::Reserved => drop(answers.send(message)),
-                ToOperation::Stop => drop(stop.send_replace(true)),
+                ToOperation::Stop(why) => drop(stop.send_replace(Some(why))),
                 ToOperation::Run(_) => {}
             }
         }
@@ -100,7 +102,8 @@ struct Line {
     out: Arc<Mutex<io::Stdout>>,
     /// Held by the one who waits for an answer.
     asking: Arc<tokio::sync::Mutex<mpsc::UnboundedReceiver<ToOperation>>>,
-    stop: watch::Receiver<bool>,
+    stop: watch::Receiver<Option<Stop>>,
+    is_canceled: bool,
 }
 
 impl Line {
@@ -129,17 +132,30 @@ impl Line {
 
 #[async_trait]
 impl Supervisor for Line {
-    async fn confirm(&self) -> Result<(), AttemptLost> {
+    async fn confirm(&self) -> Result<(), Refused> {
         match self.ask(&FromOperation::Confirm).await {
-            ToOperation::Confirmed(true) => Ok(()),
-            _ => Err(AttemptLost),
+            ToOperation::Confirmed(answer) => answer,
+            _ => Err(Refused::Lost),
         }
     }
 
-    async fn stopped(&self) {
+    fn is_canceled(&self) -> bool {
+        self.is_canceled
+    }
+
+    async fn stopped(&self) -> Stop {
+        let mut stop = self.stop.clone();
         // An error says that the sender is gone, and with it the process.
-        let _ = self.stop.clone().wait_for(|stop| *stop).await;
+        let why = match stop.wait_for(Option::is_some).await {
+            Ok(why) => why.unwrap_or(Stop::Told),
+            Err(_) => Stop::Told,
+        };
         self.say(&FromOperation::Stopping);
+        why
+    }
+
+    fn runs_with(&self, params: TaskParams) {
+        self.say(&FromOperation::RunsWith(Box::new(params)));
     }
 
     async fn reserve(&self, bytes: u64) {

@@ -11,7 +11,7 @@ use lance_maintenance_api::ErrorName;
 use lance_maintenance_api::params::TaskParams;
 use lance_worker::operations::commit::{TASK_ID_PROPERTY, begin_commit, committed};
 use lance_worker::operations::compact::Compaction;
-use lance_worker::operations::supervisor::{AttemptLost, Measure, Supervisor};
+use lance_worker::operations::supervisor::{Measure, Refused, Stop, Supervisor};
 use lance_worker::operations::table::{Table as Opened, open};
 use lance_worker::operations::{OperationContext, run};
 
@@ -50,7 +50,7 @@ impl Default for Strict {
 
 #[async_trait]
 impl Supervisor for Strict {
-    async fn confirm(&self) -> Result<(), AttemptLost> {
+    async fn confirm(&self) -> Result<(), Refused> {
         let left = self.confirmations.fetch_sub(1, Ordering::SeqCst);
         if let Some(meanwhile) = &self.meanwhile
             && u32::MAX - left == meanwhile.at
@@ -59,17 +59,24 @@ impl Supervisor for Strict {
             meanwhile.done.store(true, Ordering::SeqCst);
         }
         match left {
-            0 => Err(AttemptLost),
+            0 => Err(Refused::Lost),
             _ => Ok(()),
         }
     }
 
-    async fn stopped(&self) {
+    fn is_canceled(&self) -> bool {
+        false
+    }
+
+    async fn stopped(&self) -> Stop {
         match self.stop {
             Some(after) => tokio::time::sleep(after).await,
             None => std::future::pending().await,
         }
+        Stop::Told
     }
+
+    fn runs_with(&self, _: TaskParams) {}
 
     async fn reserve(&self, _: u64) {}
 

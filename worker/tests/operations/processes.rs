@@ -14,7 +14,7 @@ use lance_maintenance_dispatch::{Dispatch, TableRef};
 use lance_worker::cli::LogFormat;
 use lance_worker::execute::Execute;
 use lance_worker::operations::Limits;
-use lance_worker::operations::supervisor::{AttemptLost, Measure, Supervisor};
+use lance_worker::operations::supervisor::{Measure, Refused, Stop, Supervisor};
 use lance_worker::process::executor::ProcessExecutor;
 use lance_worker::progress::Progress;
 use lance_worker::storage::StorageOptions;
@@ -33,17 +33,24 @@ struct Attentive {
 
 #[async_trait]
 impl Supervisor for Attentive {
-    async fn confirm(&self) -> Result<(), AttemptLost> {
+    async fn confirm(&self) -> Result<(), Refused> {
         self.confirmed.fetch_add(1, Ordering::SeqCst);
         Ok(())
     }
 
-    async fn stopped(&self) {
+    fn is_canceled(&self) -> bool {
+        false
+    }
+
+    async fn stopped(&self) -> Stop {
         match self.stop_after {
             Some(after) => tokio::time::sleep(after).await,
             None => std::future::pending().await,
         }
+        Stop::Told
     }
+
+    fn runs_with(&self, _: TaskParams) {}
 
     async fn reserve(&self, bytes: u64) {
         self.reserved.fetch_add(bytes, Ordering::SeqCst);

@@ -6,6 +6,7 @@
 //! Sections are computed one by one. One that fails is absent, and `errors` says why under its name.
 
 pub mod advice;
+pub mod worth;
 
 use std::collections::BTreeMap;
 

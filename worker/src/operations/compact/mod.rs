@@ -4,42 +4,40 @@
 //! read; a commit that is lost to another writer removes what was rewritten and starts over on the
 //! newest version.
 //!
-//! The parameters of a task are complete, so the table's own settings (`lance.compaction.*`) of the
-//! same things do not count. Its settings of how to write do (`batch_size`, `defer_index_remap`,
-//! `data_storage_version` and the like); its budgets per run (`max_source_*`) do not, since a
-//! completed task that did half of its work would mislead whoever submitted it.
+//! The parameters of a task of the OSS API are complete, so the table's own settings
+//! (`lance.compaction.*`) of the same things do not count; those of a job leave out what the table is to
+//! decide. Its settings of how to write always count (`batch_size`, `defer_index_remap`,
+//! `data_storage_version` and the like). Its budgets per run (`max_source_*`) limit jobs only: a
+//! completed task of the OSS API that did half of its work would mislead whoever submitted it.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`plan`] | what would be rewritten, and what comes of it |
+
+pub mod plan;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
 use lance::dataset::index::DatasetIndexRemapperOptions;
-use lance::dataset::optimize::{
-    CompactionMode as LanceMode, CompactionOptions, CompactionPlan, CompactionTask, RewriteResult,
-    commit_compaction, plan_compaction,
-};
+use lance::dataset::optimize::{CompactionTask, RewriteResult, commit_compaction};
 use lance::dataset::transaction::{Operation as Change, Transaction};
 use lance::{Dataset, Error};
 use lance_maintenance_api::TaskError;
-use lance_maintenance_api::params::{CompactParams, CompactionMode};
+use lance_maintenance_api::params::CompactParams;
 use lance_maintenance_api::result::CompactResult;
 use lance_table::format::Fragment;
 use serde_json::Value;
 
-use super::commit::{
-    Lost, Retries, begin_commit, committed, earlier_commit, settle, task_properties,
-};
+pub use self::plan::Compaction;
+use super::commit::{Lost, Retries, begin_commit, committed, earlier_commit, settle};
 use super::errors::to_task_error;
-use super::meter::{Meter, REWRITING, Work};
+use super::meter::{Meter, REWRITING};
 use super::redact::Redactor;
 use super::supervisor::{Changed, Phase};
 use super::table::Table;
-use super::{Operation, OperationContext, memory, to_result, unreadable};
-
-/// Where Lance's writer begins another file if nothing else is said.
-const MAX_BYTES_PER_FILE: usize = 90 << 30;
-/// What Lance's writer holds of a column before it counts, so that no limit below has an effect.
-const WRITER_BUFFER: u64 = 8 << 20;
+use super::{Operation, OperationContext, to_result, unreadable};
 
 impl Operation for CompactParams {
     async fn run(&self, table: &mut Table, ctx: &OperationContext) -> Result<Value, TaskError> {
@@ -83,62 +81,7 @@ impl Operation for CompactParams {
     }
 }
 
-/// A planned compaction of one version of a table.
-#[derive(Debug)]
-pub struct Compaction {
-    plan: CompactionPlan,
-}
-
 impl Compaction {
-    /// Plans the compaction of the version that `dataset` is at.
-    pub async fn plan(
-        dataset: &Dataset,
-        params: &CompactParams,
-        ctx: &OperationContext,
-    ) -> Result<Self, TaskError> {
-        let redactor = Redactor::new(ctx);
-        let failed = |error: Error| to_task_error(&error, &redactor);
-        let mut options = options(params, dataset).map_err(failed)?;
-        options.transaction_properties = Some(Arc::new(task_properties(ctx)));
-        let mut plan = match plan_compaction(dataset, &options).await {
-            Ok(plan) => plan,
-            Err(error) => {
-                let fragments = dataset.fragments().clone();
-                return Err(
-                    unreadable::explain(dataset, &fragments, None, &error, &redactor).await,
-                );
-            }
-        };
-        let options = &plan.options;
-        if !(options.materialize_deletions && options.materialize_deletions_threshold < 0.0) {
-            let max_bytes = options.max_bytes_per_file.unwrap_or(MAX_BYTES_PER_FILE);
-            plan.tasks
-                .retain(|task| is_gain(&task.fragments, max_bytes as u64));
-        }
-        if plan.options.batch_size.is_none() {
-            plan.options.batch_size = batch_size(&plan);
-        }
-        Ok(Self { plan })
-    }
-
-    /// Whether there is nothing to do.
-    pub fn is_empty(&self) -> bool {
-        self.plan.num_tasks() == 0
-    }
-
-    /// What the rewriting is expected to need, in bytes.
-    fn memory(&self, ctx: &OperationContext) -> u64 {
-        let rewrites = ctx
-            .limits
-            .concurrent_rewrites
-            .clamp(1, self.plan.num_tasks().max(1));
-        memory::compaction(self.work(), rewrites as u64)
-    }
-
-    fn work(&self) -> Work {
-        Work::of(self.plan.tasks.iter().flat_map(|task| &task.fragments))
-    }
-
     /// Rewrites the planned fragments. Nothing of it is visible to readers yet.
     pub async fn rewrite(
         &self,
@@ -210,73 +153,6 @@ impl Compaction {
     }
 }
 
-fn options(params: &CompactParams, dataset: &Dataset) -> Result<CompactionOptions, Error> {
-    let mut options = CompactionOptions::from_dataset_config(dataset.config())?;
-    options.max_source_fragments = None;
-    options.max_source_rows = None;
-    options.max_source_bytes = None;
-    options.target_rows_per_fragment = to_usize(params.target_rows_per_fragment);
-    options.materialize_deletions = params.materialize_deletions;
-    options.materialize_deletions_threshold = threshold(params.materialize_deletions_threshold);
-    options.max_rows_per_group = to_usize(params.max_rows_per_group);
-    options.max_bytes_per_file = match params.max_bytes_per_file {
-        0 => None,
-        bytes => Some(to_usize(bytes)),
-    };
-    options.compaction_mode = Some(match params.compaction_mode {
-        CompactionMode::Reencode => LanceMode::Reencode,
-        CompactionMode::TryBinaryCopy => LanceMode::TryBinaryCopy,
-        CompactionMode::ForceBinaryCopy => LanceMode::ForceBinaryCopy,
-    });
-    Ok(options)
-}
-
-/// The threshold as Lance takes it, on the same side of 0 and 1 as the one that was given: below 0
-/// every fragment is rewritten, from 1 on none.
-fn threshold(given: f64) -> f32 {
-    match given {
-        below if below < 0.0 => -1.0,
-        share if share < 1.0 => (share as f32).min(1.0_f32.next_down()),
-        _ => 1.0,
-    }
-}
-
-/// Parameters are not negative; one that is too large for the machine is as good as its largest.
-fn to_usize(value: i64) -> usize {
-    usize::try_from(value).unwrap_or(if value < 0 { 0 } else { usize::MAX })
-}
-
-/// Whether rewriting the fragments leaves fewer. Lance plans by rows alone: files that are as large
-/// as they may be, with fewer rows than the target, it would rewrite every time.
-fn is_gain(fragments: &[Fragment], max_bytes: u64) -> bool {
-    let is_whole = |fragment: &Fragment| {
-        fragment.deletion_file.is_none()
-            && fragment.files.len() == 1
-            && fragment.overlays.is_empty()
-    };
-    // A single one is planned for something else that is wrong with it.
-    if fragments.len() == 1 || !fragments.iter().all(is_whole) {
-        return true;
-    }
-    let files = Work::of(fragments)
-        .bytes
-        .div_ceil(max_bytes.max(WRITER_BUFFER));
-    files < fragments.len() as u64
-}
-
-/// Rows to read at a time where they are so wide that Lance's own number would hold too much in
-/// memory: about 32 MiB worth.
-fn batch_size(plan: &CompactionPlan) -> Option<usize> {
-    const BATCH_BYTES: u64 = 32 << 20;
-    const LANCE_BATCH_ROWS: u64 = 8192;
-    let work = Work::of(plan.tasks.iter().flat_map(|task| &task.fragments));
-    let row_bytes = work.bytes.checked_div(work.rows)?.max(1);
-    let rows = BATCH_BYTES / row_bytes;
-    (rows < LANCE_BATCH_ROWS)
-        .then(|| usize::try_from(rows.max(1)).ok())
-        .flatten()
-}
-
 /// What the commit of a compaction changed, for a task that finds its own.
 fn from_transaction(transaction: &Transaction, version: u64) -> CompactResult {
     let mut result = CompactResult {
@@ -299,23 +175,4 @@ fn files(fragments: &[Fragment]) -> u64 {
         .iter()
         .map(|fragment| fragment.files.len() as u64 + u64::from(fragment.deletion_file.is_some()))
         .sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thresholds_stay_on_their_side() {
-        for (given, lance) in [
-            (0.1, 0.1_f32),
-            (-1.0, -1.0),
-            (-1e-60, -1.0),
-            (1.0, 1.0),
-            (2.5, 1.0),
-            (0.999_999_999_99, 1.0_f32.next_down()),
-        ] {
-            assert_eq!(threshold(given), lance, "{given}");
-        }
-    }
 }
