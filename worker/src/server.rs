@@ -60,6 +60,8 @@ pub struct Desk {
     pub purges: Arc<Purges>,
     /// A permit for each table that may be written at the same time.
     pub writes: Arc<Semaphore>,
+    /// A permit for each table that may be looked at closely at the same time: its health, a preview.
+    pub looks: Arc<Semaphore>,
     /// The runtime on which Lance is called.
     pub operations: Handle,
     /// What messages are signed with.

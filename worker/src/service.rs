@@ -105,7 +105,7 @@ impl Service {
         let metrics = Metrics::new();
         let memory = MemoryBudget::new(config.limits.memory_budget.as_u64());
         let halt = watch::Sender::new(false);
-        let tables = Tables::new(config.storage);
+        let tables = Tables::new(config.storage, config.limits.operation());
         let purges = Purges::new(
             tables.clone(),
             Arc::clone(&intake),
@@ -120,6 +120,7 @@ impl Service {
             tables,
             purges: Arc::clone(&purges),
             writes: Arc::clone(&writes),
+            looks: Arc::new(Semaphore::new(max_concurrent)),
             operations: operations.clone(),
             secret: config.secret,
             metrics: metrics.clone(),

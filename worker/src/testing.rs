@@ -26,6 +26,8 @@ use crate::heartbeat::Contact;
 use crate::intake::Intake;
 use crate::memory::MemoryBudget;
 use crate::metrics::Metrics;
+use crate::operations::Limits;
+
 use crate::purges::Purges;
 use crate::server::{self, Desk};
 use crate::storage::StorageOptions;
@@ -167,7 +169,7 @@ impl Served {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (fake, intake) = (FakeApplication::start().await, Intake::new(room));
-        let tables = Tables::new(StorageOptions::default());
+        let tables = Tables::new(StorageOptions::default(), Limits::default());
         let purges = Purges::new(
             tables.clone(),
             Arc::clone(&intake),
@@ -180,6 +182,7 @@ impl Served {
             tables,
             purges,
             writes: Arc::new(Semaphore::new(4)),
+            looks: Arc::new(Semaphore::new(4)),
             operations: Handle::current(),
             secret: SECRET.into(),
             metrics: Metrics::new(),

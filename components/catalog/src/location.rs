@@ -1,6 +1,6 @@
 //! Where tables may lie.
 
-use lance_maintenance_api::ApiError;
+use lance_maintenance_api::{ApiError, location};
 
 /// How many bytes the URI of a table's folder may have. Object stores end keys there.
 const LONGEST: usize = 1024;
@@ -14,15 +14,9 @@ pub fn in_warehouse(warehouse: &str, bucket: &str, table_id: &str) -> String {
     )
 }
 
-/// The location of a table that is to be registered, if it lies under one of the roots. A local
-/// path may be given without its scheme.
+/// The location of a table that is to be registered, if it lies under one of the roots.
 pub fn under_roots(location: &str, roots: &[String]) -> Result<String, ApiError> {
-    let uri = if location.starts_with('/') {
-        format!("file://{location}")
-    } else {
-        location.to_owned()
-    };
-    let uri = uri.trim_end_matches('/');
+    let uri = location::normalised(location);
     if uri.len() > LONGEST {
         return Err(ApiError::invalid(format!(
             "The location may have {LONGEST} bytes."
@@ -34,7 +28,7 @@ pub fn under_roots(location: &str, roots: &[String]) -> Result<String, ApiError>
             .is_some_and(is_plain_path)
     };
     if roots.iter().any(inside) {
-        return Ok(uri.to_owned());
+        return Ok(uri);
     }
     Err(ApiError::invalid(if roots.is_empty() {
         "This service registers no tables: the variable 'register_roots' is not set.".to_owned()

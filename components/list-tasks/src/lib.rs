@@ -2,6 +2,7 @@
 
 use lance_maintenance_api::listing::ListTasksQuery;
 use lance_maintenance_api::query::Query;
+use lance_maintenance_api::task::TaskStatus;
 use lance_maintenance_guest::{Reply, SpinStore, context};
 use lance_maintenance_store::tasks::Tasks;
 use spin_sdk::http::{IntoResponse, Request};
@@ -13,7 +14,16 @@ async fn handle(request: Request) -> impl IntoResponse {
         let table = context.table()?;
         let query = ListTasksQuery::parse(&Query::parse(&context.query)?, &table.id)?;
         let store = SpinStore::open()?;
-        Ok(Reply::json(&Tasks::new(&store, &table.id).list(&query)?))
+        let tasks = Tasks::new(&store, &table.id);
+        let mut listed = tasks.list(&query)?;
+        if context.with_progress {
+            // The others are where they were, or at their end.
+            let running = listed.tasks.iter_mut();
+            for task in running.filter(|task| task.status == TaskStatus::Running) {
+                task.progress = tasks.progress(&task.task_id)?;
+            }
+        }
+        Ok(Reply::json(&listed))
     })
     .await
 }

@@ -10,6 +10,7 @@ mod client;
 
 use http::request::Parts;
 use http::{StatusCode, header};
+use lance_maintenance_api::jobs::JobId;
 use lance_maintenance_api::operation::{self, Subject};
 use lance_maintenance_api::{ApiError, ErrorName};
 use lance_maintenance_auth::Realm;
@@ -149,7 +150,7 @@ async fn authorise(
         Subject::Bucket => authority.check_bucket(action)?,
         // The component knows whose keys they are.
         Subject::Credentials => {}
-        Subject::Table => {
+        Subject::Table | Subject::TableOrUri | Subject::Job => {
             let table = find_table(context, store)?;
             authority.check_table(action, &table.id, table.policy.as_ref())?;
             check_format(&table)?;
@@ -163,8 +164,21 @@ async fn authorise(
     Ok(None)
 }
 
+/// The table that a request names: by its identifier, its location, or one of its jobs.
 fn find_table(context: &RequestContext, store: &SpinStore) -> Result<TableRecord, ApiError> {
-    Catalog::new(store, &context.bucket).table(&context.table_identifier()?)
+    let catalog = Catalog::new(store, &context.bucket);
+    match context.operation.subject() {
+        Subject::Job => {
+            let job_id = context.job_id()?;
+            let table = catalog.table_with_id(&job_id.table_id)?;
+            table.ok_or_else(JobId::not_found)
+        }
+        Subject::TableOrUri => match context.table_location()? {
+            Some(location) => catalog.table_at(&location),
+            None => catalog.table(&context.table_identifier()?),
+        },
+        _ => catalog.table(&context.table_identifier()?),
+    }
 }
 
 fn check_format(table: &TableRecord) -> Result<(), ApiError> {

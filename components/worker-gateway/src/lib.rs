@@ -50,7 +50,7 @@ fn serve(path: &str, body: &Bytes, store: &SpinStore) -> Result<Reply, ApiError>
     let now = host::now_micros;
     match path {
         CLAIM_PATH => return Ok(Reply::json(&execution.claim(&message(body)?, now)?)),
-        PROGRESS_PATH => execution.progress(&message(body)?)?,
+        PROGRESS_PATH => return Ok(Reply::json(&execution.progress(&message(body)?)?)),
         PURGED_PATH => Purges::new(store).done(&message(body)?, now())?,
         FINISH_PATH => execution.finish(message(body)?, now)?,
         LEAVE_PATH => execution.leave(&message(body)?)?,

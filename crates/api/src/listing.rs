@@ -114,6 +114,26 @@ impl<'a> Marker<'a> {
         ))
     }
 
+    /// The marker of a place in several lists at once.
+    pub fn encode_places(&self, places: &[u64]) -> String {
+        let bytes: Vec<u8> = places
+            .iter()
+            .flat_map(|place| place.to_be_bytes())
+            .collect();
+        self.seal(&bytes)
+    }
+
+    /// The place of a marker that `encode_places` made for the same lists.
+    pub fn decode_places<const N: usize>(&self, marker: &str) -> Option<[u64; N]> {
+        let bytes = self.open(marker)?;
+        let (places, rest) = bytes.as_chunks::<8>();
+        let places: Vec<u64> = places
+            .iter()
+            .map(|place| u64::from_be_bytes(*place))
+            .collect();
+        places.try_into().ok().filter(|_| rest.is_empty())
+    }
+
     fn seal(&self, place: &[u8]) -> String {
         let checksum = self.checksum(place).to_be_bytes();
         URL_SAFE_NO_PAD.encode([place, &checksum].concat())

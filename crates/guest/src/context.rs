@@ -8,11 +8,14 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use http::HeaderMap;
 use lance_maintenance_api::identifier::{Delimiter, TableIdentifier};
+use lance_maintenance_api::jobs::JobId;
+use lance_maintenance_api::location;
 use lance_maintenance_api::operation::Operation;
 use lance_maintenance_api::query::Query;
 use lance_maintenance_api::task::TaskId;
 use lance_maintenance_api::{ApiError, ErrorName};
 use lance_maintenance_dispatch::{TableRef, signature};
+use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use spin_sdk::http::Request;
@@ -102,6 +105,39 @@ impl RequestContext {
     /// The task in question; what is no task id names no task.
     pub fn task_id(&self) -> Result<TaskId, ApiError> {
         TaskId::parse(self.segment(1)?).ok_or_else(TaskId::not_found)
+    }
+
+    /// The job in question; what is no job id names no job.
+    pub fn job_id(&self) -> Result<JobId, ApiError> {
+        JobId::parse(self.segment(0)?).ok_or_else(JobId::not_found)
+    }
+
+    /// The location in the path, if that names the table by one.
+    pub fn table_location(&self) -> Result<Option<String>, ApiError> {
+        let name = self.table_name()?;
+        Ok(location::is_location(&name).then(|| location::normalised(&name)))
+    }
+
+    /// Fails unless a body that names a table names the one in the path.
+    pub fn check_table_of_body(&self, name: Option<&str>) -> Result<(), ApiError> {
+        let is_the_same = |name: &str| -> Result<bool, ApiError> {
+            let location = &self.table()?.location;
+            Ok(location::normalised(name) == *location || name == self.table_name()?)
+        };
+        match name {
+            Some(name) if !is_the_same(name)? => Err(ApiError::invalid(
+                "'table' in the body names another table than the path.",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// What the path calls the table.
+    fn table_name(&self) -> Result<String, ApiError> {
+        percent_decode_str(self.segment(0)?)
+            .decode_utf8()
+            .map(|name| name.into_owned())
+            .map_err(|_| ApiError::invalid("The table's id is not UTF-8."))
     }
 
     /// The identifier of the table that the path names.

@@ -9,7 +9,7 @@
 //! | [`authority`] | what the caller may do |
 //! | [`credentials`] | access keys and who holds them |
 //! | [`service`] | calls to other components |
-//! | [`submit`] | what the five submits share |
+//! | [`submit`] | what all submits share |
 //! | [`worker`] | calls to the worker |
 //! | [`settings`] | the application's variables |
 //! | [`log`] | log lines |

@@ -1,4 +1,4 @@
-//! What the five submits share: store the task, hand it to the worker.
+//! What all submits share: store the task, hand it to the worker.
 
 use http::StatusCode;
 use lance_maintenance_api::ApiError;
@@ -6,14 +6,22 @@ use lance_maintenance_api::params::TaskParams;
 use lance_maintenance_api::task::SubmitResponse;
 use lance_maintenance_dispatch::{Dispatch, TASKS_PATH};
 use lance_maintenance_store::execution::Execution;
-use lance_maintenance_store::tasks::Tasks;
+use lance_maintenance_store::tasks::{Task, Tasks};
 
 use crate::context::RequestContext;
 use crate::{Reply, SpinStore, host, log, settings, worker};
 
-/// Submits a task: stores it durably, then hands it to the worker, or leaves a note for the worker
-/// to find. What is answered with 200 is not lost.
+/// Submits a task of the OSS API.
 pub async fn submit(context: &RequestContext, params: TaskParams) -> Result<Reply, ApiError> {
+    let task = task(context, params).await?;
+    Ok(Reply::json(&SubmitResponse {
+        task_id: task.submitted.task_id,
+    }))
+}
+
+/// Stores a task durably, then hands it to the worker, or leaves a note for the worker to find. What is
+/// answered with 200 is not lost.
+pub async fn task(context: &RequestContext, params: TaskParams) -> Result<Task, ApiError> {
     let table = context.table()?;
     let quota = settings::number("task_quota").await?;
     let store = SpinStore::open()?;
@@ -33,9 +41,7 @@ pub async fn submit(context: &RequestContext, params: TaskParams) -> Result<Repl
         ));
         Execution::new(&store).note(&dispatch)?;
     }
-    Ok(Reply::json(&SubmitResponse {
-        task_id: dispatch.task_id,
-    }))
+    Ok(task)
 }
 
 /// Hands a task to the worker.

@@ -318,15 +318,7 @@ impl<'a, S: KeyValue> Tasks<'a, S> {
     /// A page of the tasks of one type, newest first.
     pub fn list(&self, query: &ListTasksQuery) -> Result<ListTasksResponse, ApiError> {
         let task_type = query.task_type;
-        let keys_of = |slot| Task::keys(self.table_id, task_type, slot);
-        let page = log::page(
-            self.store,
-            &keys::task_log(self.table_id, task_type),
-            query.below,
-            query.max_results,
-            keys_of,
-            |slot, values| Task::read(self.store, &keys_of(slot), values),
-        )?;
+        let page = self.page(task_type, query.below, query.max_results)?;
         let marker = Marker::new(self.table_id, task_type.as_str());
         Ok(ListTasksResponse {
             tasks: page
@@ -339,6 +331,24 @@ impl<'a, S: KeyValue> Tasks<'a, S> {
                 .map(|slot| marker.encode(slot))
                 .unwrap_or_default(),
         })
+    }
+
+    /// At most `limit` tasks of one type with slots below one, newest first, with their slots.
+    pub(crate) fn page(
+        &self,
+        task_type: TaskType,
+        below: Option<u64>,
+        limit: usize,
+    ) -> Result<log::Page<Task>, StoreError> {
+        let keys_of = |slot| Task::keys(self.table_id, task_type, slot);
+        log::page(
+            self.store,
+            &keys::task_log(self.table_id, task_type),
+            below,
+            limit,
+            keys_of,
+            |slot, values| Task::read(self.store, &keys_of(slot), values),
+        )
     }
 
     /// Removes the records of a task that has ended, and frees its place in the quota. `now` tells the

@@ -1,8 +1,8 @@
 //! Cleanup: old versions go, and the files that only they need.
 //!
 //! A version goes when it meets every condition that is given: older than `older_than`, not among
-//! the newest `retain_versions`, and in any case older than the worker's minimum age. Versions with
-//! a tag, and the newest, stay. Files that no version names stay too, unless Lance knows them to be
+//! the newest `retain_versions`, and in any case older than the worker's minimum age. The newest stays,
+//! and so do versions with a tag, unless the task is to fail where one would go. Files that no version names stay too, unless Lance knows them to be
 //! left over from a write more than seven days ago; files that are not a table's are not looked at.
 //!
 //! It makes no version, so there is no commit to find again when it is attempted once more, and it
@@ -11,10 +11,13 @@
 //! goes. Two at the same time do what one would. What is not the same is the result, which counts
 //! what the last attempt removed.
 
+use std::collections::BTreeMap;
+
 use chrono::{TimeDelta, Utc};
-use lance::Error;
-use lance::dataset::cleanup::CleanupPolicyBuilder;
+use lance::dataset::cleanup::{CleanupPolicy, CleanupPolicyBuilder, RemovalStats};
+use lance::{Dataset, Error};
 use lance_maintenance_api::params::CleanupParams;
+use lance_maintenance_api::preview::CleanupPreview;
 use lance_maintenance_api::result::CleanupResult;
 use lance_maintenance_api::{ErrorName, TaskError};
 use serde_json::Value;
@@ -30,23 +33,9 @@ impl Operation for CleanupParams {
     async fn run(&self, table: &mut Table, ctx: &OperationContext) -> Result<Value, TaskError> {
         let redactor = Redactor::new(ctx);
         let failed = |error: Error| to_task_error(&error, &redactor);
-        let older_than = match self.older_than.as_str() {
-            "" => None,
-            text => Some(parse_age(text)?),
-        };
         let dataset = &table.dataset;
-        let mut policy = CleanupPolicyBuilder::default()
-            .delete_unverified(false)
-            .error_if_tagged_old_versions(false);
-        if let Some(age) = age(older_than, ctx)? {
-            policy = policy.before_timestamp(Utc::now() - age);
-        }
-        if let Ok(versions @ 1..) = usize::try_from(self.retain_versions) {
-            policy = policy
-                .retain_n_versions(dataset, versions)
-                .await
-                .map_err(failed)?;
-        }
+        ctx.progress.report(0, "looking at the tags");
+        let plan = Plan::of(self, dataset, ctx).await?;
         ctx.progress.report(
             10,
             format!(
@@ -56,7 +45,7 @@ impl Operation for CleanupParams {
         );
         ctx.enter(Phase::Work);
         let stats = dataset
-            .cleanup(policy.build())
+            .cleanup(plan.policy)
             .execute()
             .await
             .map_err(failed)?;
@@ -73,16 +62,129 @@ impl Operation for CleanupParams {
             bytes_removed: stats.bytes_removed,
             ..Changed::default()
         });
-        to_result(&CleanupResult {
-            bytes_removed: stats.bytes_removed,
-            old_versions: stats.old_versions,
-            data_files_removed: stats.data_files_removed,
-            transaction_files_removed: stats.transaction_files_removed,
-            index_files_removed: stats.index_files_removed,
-            deletion_files_removed: stats.deletion_files_removed,
-            failed_deletes: stats.failed_deletes,
-        })
+        to_result(&result(&stats))
     }
+}
+
+/// What the task would remove from the table whose newest version `dataset` is at.
+pub async fn preview(
+    params: &CleanupParams,
+    dataset: &Dataset,
+    ctx: &OperationContext,
+) -> Result<CleanupPreview, TaskError> {
+    let redactor = Redactor::new(ctx);
+    let failed = |error: Error| to_task_error(&error, &redactor);
+    let plan = Plan::of(params, dataset, ctx).await?;
+    let versions = dataset.count_versions().await.map_err(failed)?;
+    let explanation = dataset
+        .cleanup(plan.policy)
+        .with_max_candidate_files(0)
+        .explain()
+        .await
+        .map_err(failed)?;
+    let removed = result(&explanation.stats);
+    Ok(CleanupPreview {
+        versions_kept: (versions as u64).saturating_sub(removed.old_versions),
+        failed_deletes: removed.failed_deletes,
+        removed: CleanupResult {
+            failed_deletes: 0,
+            ..removed
+        },
+        version: dataset.version_id(),
+        tags_kept: plan.tags,
+        options: None,
+    })
+}
+
+fn result(stats: &RemovalStats) -> CleanupResult {
+    CleanupResult {
+        bytes_removed: stats.bytes_removed,
+        old_versions: stats.old_versions,
+        data_files_removed: stats.data_files_removed,
+        transaction_files_removed: stats.transaction_files_removed,
+        index_files_removed: stats.index_files_removed,
+        deletion_files_removed: stats.deletion_files_removed,
+        failed_deletes: stats.failed_deletes,
+    }
+}
+
+/// Which versions go.
+struct Plan {
+    policy: CleanupPolicy,
+    /// Tags of versions that would go without them.
+    tags: BTreeMap<String, u64>,
+}
+
+impl Plan {
+    async fn of(
+        params: &CleanupParams,
+        dataset: &Dataset,
+        ctx: &OperationContext,
+    ) -> Result<Self, TaskError> {
+        let redactor = Redactor::new(ctx);
+        let failed = |error: Error| to_task_error(&error, &redactor);
+        let older_than = match params.older_than.as_str() {
+            "" => None,
+            text => Some(parse_age(text)?),
+        };
+        let mut policy = CleanupPolicyBuilder::default()
+            .delete_unverified(false)
+            .error_if_tagged_old_versions(params.error_if_tagged_old_versions);
+        if let Some(age) = age(older_than, ctx)? {
+            policy = policy.before_timestamp(Utc::now() - age);
+        }
+        if let Ok(versions @ 1..) = usize::try_from(params.retain_versions) {
+            policy = policy
+                .retain_n_versions(dataset, versions)
+                .await
+                .map_err(failed)?;
+        }
+        let policy = policy.build();
+        let tags = tags_in_the_way(dataset, &policy).await.map_err(failed)?;
+        if params.error_if_tagged_old_versions && !tags.is_empty() {
+            return Err(tagged(&tags));
+        }
+        Ok(Self { policy, tags })
+    }
+}
+
+/// The tags that hold a version which would go without them.
+async fn tags_in_the_way(
+    dataset: &Dataset,
+    policy: &CleanupPolicy,
+) -> Result<BTreeMap<String, u64>, Error> {
+    let mut found = BTreeMap::new();
+    for (name, tag) in dataset.tags().list().await? {
+        if tag.branch.is_some() || tag.version == dataset.version_id() {
+            continue;
+        }
+        match dataset.checkout_version(tag.version).await {
+            Ok(tagged) if policy.should_clean(tagged.manifest()) => {
+                found.insert(name, tag.version);
+            }
+            Ok(_) => {}
+            // A tag without a version holds none.
+            Err(Error::DatasetNotFound { .. } | Error::VersionNotFound { .. }) => {}
+            Err(error) if error.is_not_found() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
+}
+
+fn tagged(tags: &BTreeMap<String, u64>) -> TaskError {
+    let tags: Vec<String> = tags
+        .iter()
+        .map(|(name, version)| format!("'{name}' (version {version})"))
+        .collect();
+    TaskError::new(
+        ErrorName::InvalidInput,
+        format!(
+            "Versions that would be removed have tags: {}. Delete the tags if these versions may go, or \
+             set 'error_if_tagged_old_versions' to false, which keeps them and removes the others.",
+            tags.join(", ")
+        ),
+    )
 }
 
 /// The age that a version must have, of what the task asks for and what the worker demands.

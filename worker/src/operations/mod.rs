@@ -7,6 +7,7 @@
 //! | [`vector_index`], [`vector_checks`] | creates an index on vectors |
 //! | [`optimize_indices`] | brings indices up to date |
 //! | [`cleanup`] | removes old versions |
+//! | [`preview`] | what a task would do, without doing it |
 //! | [`index`] | what both kinds of index creation have in common |
 //! | [`table`] | opening a table, finding its columns and indices |
 //! | [`commit`] | marking our commits, finding them again, retrying |
@@ -29,6 +30,7 @@ pub mod left_behind;
 mod memory;
 pub mod meter;
 pub mod optimize_indices;
+pub mod preview;
 pub mod redact;
 pub mod references;
 pub mod scalar_index;

@@ -14,17 +14,19 @@ use futures::StreamExt;
 use lance_maintenance_api::{ApiError, ErrorName};
 use lance_maintenance_dispatch::tables::{
     COMMIT_PATH, CommitVersion, DESCRIBE_PATH, DescribeTable, EXIST_PATH, Existing, ListVersions,
-    PURGE_PATH, Purge, TableDescription, TableVersion, TablesExist, VERSIONS_PATH, Versions,
-    WRITE_LIMIT, WRITE_PATH, WriteTable, Written,
+    PREVIEW_PATH, PURGE_PATH, Preview, PreviewTask, Purge, TableDescription, TableVersion,
+    TablesExist, VERSIONS_PATH, Versions, WRITE_LIMIT, WRITE_PATH, WriteTable, Written,
 };
 use tokio::time::timeout;
 
 use super::{Desk, Refusal, not_taken, unavailable, unreadable, verify};
 use crate::intake::NotTaken;
-use crate::tables::{commit, describe, exist, versions, write};
+use crate::tables::{commit, describe, exist, preview, versions, write};
 
 /// When a write that found no place may be tried again, in seconds.
 const RETRY_SECONDS: u64 = 1;
+/// How long a close look at a table may take, the wait for others among it.
+const LOOK: Duration = Duration::from_secs(25);
 /// How long the body of such a write is read all the same.
 const DRAIN: Duration = Duration::from_secs(5);
 
@@ -39,6 +41,7 @@ pub fn router() -> Router<Desk> {
         .route(VERSIONS_PATH, post(list_versions))
         .route(COMMIT_PATH, post(commit_version))
         .route(PURGE_PATH, post(purge_table))
+        .route(PREVIEW_PATH, post(preview_task))
 }
 
 async fn write_table(State(desk): State<Desk>, request: Request) -> Result<Json<Written>, Refusal> {
@@ -145,7 +148,45 @@ async fn purge_table(
     Ok(StatusCode::ACCEPTED)
 }
 
+async fn preview_task(
+    State(desk): State<Desk>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Json<Preview>, Refusal> {
+    let request: PreviewTask = desk.read(&uri, &headers, body)?;
+    let tables = desk.tables.clone();
+    let preview = desk.look(async move {
+        let place = tables.place(&request.location).await?;
+        preview::preview(&place, &request).await
+    });
+    Ok(Json(preview.await?))
+}
+
 impl Desk {
+    /// Looks at a table closely, which may take memory and time: a few at a time, each for as long as
+    /// whoever asks may wait.
+    async fn look<Answer: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<Answer, ApiError>> + Send + 'static,
+    ) -> Result<Answer, ApiError> {
+        let looks = Arc::clone(&self.looks);
+        self.run(async move {
+            let looking = async {
+                // Nobody closes it.
+                let _look = looks.acquire_owned().await;
+                work.await
+            };
+            timeout(LOOK, looking).await.unwrap_or_else(|_| {
+                Err(unavailable(
+                    "Looking at the table takes too long; try again when the worker or the table's store \
+                     is less busy.",
+                ))
+            })
+        })
+        .await
+    }
+
     /// Does it where operations run, as Lance computes in between. It goes on to its end when the
     /// caller does not wait: what is half written or half committed helps nobody.
     async fn run<Answer: Send + 'static>(

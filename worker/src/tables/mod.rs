@@ -8,6 +8,7 @@
 //! | [`uncommitted`] | what a write has written before its commit |
 //! | [`rows`], [`framing`] | the stream, decoded, and checked before |
 //! | [`describe`] | schema and numbers of a version |
+//! | [`preview`] | what a task would do |
 //! | [`exist`] | which locations hold a table |
 //! | [`versions`] | lists versions |
 //! | [`commit`] | makes a manifest that a client has staged a version |
@@ -22,6 +23,7 @@ pub mod exist;
 pub mod framing;
 pub mod location;
 pub mod place;
+pub mod preview;
 pub mod purge;
 pub mod rows;
 pub mod uncommitted;
@@ -35,6 +37,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lance_io::object_store::{ObjectStore, ObjectStoreRegistry};
 use lance_maintenance_api::ApiError;
 
+use crate::operations::Limits;
 use crate::storage::StorageOptions;
 use place::Place;
 
@@ -47,6 +50,7 @@ const KEPT_STORES: usize = 16;
 #[derive(Clone, Default)]
 pub struct Tables {
     storage: StorageOptions,
+    limits: Limits,
     /// Finds the stores that are open.
     registry: Arc<ObjectStoreRegistry>,
     /// Keeps them open: a new client has to find the bucket's region and connect first.
@@ -54,10 +58,12 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// The tables in stores that are reached with these options.
-    pub fn new(storage: StorageOptions) -> Self {
+    /// The tables in stores that are reached with these options, as operations see them that keep to
+    /// these limits.
+    pub fn new(storage: StorageOptions, limits: Limits) -> Self {
         Self {
             storage,
+            limits,
             registry: Arc::default(),
             kept: Arc::default(),
         }
@@ -65,7 +71,8 @@ impl Tables {
 
     /// The place with this location.
     pub async fn place(&self, location: &str) -> Result<Place, ApiError> {
-        let place = Place::new(location, &self.storage, Arc::clone(&self.registry)).await?;
+        let mut place = Place::new(location, &self.storage, Arc::clone(&self.registry)).await?;
+        place.ctx.limits = self.limits.clone();
         self.keep(&place.store);
         Ok(place)
     }

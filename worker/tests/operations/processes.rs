@@ -271,6 +271,7 @@ async fn a_process_does_not_outlive_its_worker() {
             storage_options: Default::default(),
             limits: Limits::default(),
             log_format: LogFormat::Json,
+            is_canceled: false,
         },
     ));
     let mut input = child.stdin.take().unwrap();

@@ -66,3 +66,75 @@ impl From<&TaskParams> for JobOperation {
         params.task_type().into()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorName;
+
+    #[test]
+    fn what_is_left_out_stays_left_out() {
+        let cases = [
+            (r#"{"operation":"compact"}"#, "{}"),
+            (
+                r#"{"operation":"compact","options":{"materialize_deletions":null}}"#,
+                "{}",
+            ),
+            (
+                r#"{"table":"t","operation":"compact","options":{"target_rows_per_fragment":5,"max_bytes_per_file":6,"materialize_deletions":false,"materialize_deletions_threshold":0}}"#,
+                r#"{"materialize_deletions":false,"materialize_deletions_threshold":0.0,"max_bytes_per_file":6,"target_rows_per_fragment":5}"#,
+            ),
+            (r#"{"operation":"optimize_indices","options":{}}"#, "{}"),
+            (
+                r#"{"operation":"optimize_indices","options":{"index_names":["i"],"num_indices_to_merge":0,"retrain":true}}"#,
+                r#"{"index_names":["i"],"num_indices_to_merge":0,"retrain":true}"#,
+            ),
+            (
+                r#"{"operation":"cleanup","options":{"retain_versions":1}}"#,
+                r#"{"retain_versions":1}"#,
+            ),
+            (
+                r#"{"operation":"cleanup","options":{"older_than_seconds":0.5,"error_if_tagged_old_versions":false}}"#,
+                r#"{"error_if_tagged_old_versions":false,"older_than_seconds":1}"#,
+            ),
+            (
+                r#"{"operation":"cleanup","options":{"older_than_seconds":0,"retain_versions":3}}"#,
+                r#"{"older_than_seconds":0,"retain_versions":3}"#,
+            ),
+        ];
+        for (body, given) in cases {
+            let request = JobRequest::parse(body.as_bytes()).unwrap();
+            let shown = Value::Object(options(&request.params)).to_string();
+            assert_eq!(shown, given, "{body}");
+        }
+    }
+
+    #[test]
+    fn what_is_refused() {
+        for body in [
+            "",
+            "[]",
+            "{}",
+            r#"{"operation":"compact","option":{}}"#,
+            r#"{"operation":"compact","options":[]}"#,
+            r#"{"operation":"compact","options":{"target_rows":5}}"#,
+            r#"{"operation":"compact","options":{"target_rows_per_fragment":0}}"#,
+            r#"{"operation":"compact","options":{"target_rows_per_fragment":"5"}}"#,
+            r#"{"operation":"compact","options":{"max_bytes_per_file":0}}"#,
+            r#"{"operation":"compact","options":{"retain_versions":1}}"#,
+            r#"{"operation":"optimize_indices","options":{"index_names":"i"}}"#,
+            r#"{"operation":"optimize_indices","options":{"num_indices_to_merge":-1}}"#,
+            r#"{"operation":"cleanup"}"#,
+            r#"{"operation":"cleanup","options":{"retain_versions":0}}"#,
+            r#"{"operation":"cleanup","options":{"retain_version":1}}"#,
+            r#"{"operation":"cleanup","options":{"older_than_seconds":-1}}"#,
+            r#"{"operation":"cleanup","options":{"older_than_seconds":1e300}}"#,
+            r#"{"operation":"cleanup","options":{"error_if_tagged_old_versions":true}}"#,
+            r#"{"operation":"create_scalar_index","options":{"column":"c"}}"#,
+            r#"{"operation":"COMPACT"}"#,
+        ] {
+            let error = JobRequest::parse(body.as_bytes()).unwrap_err();
+            assert_eq!(error.name, ErrorName::InvalidInput, "{body}");
+        }
+    }
+}

@@ -118,6 +118,32 @@ impl<S: KeyValue> Catalog<'_, S> {
         })
     }
 
+    /// The table of this bucket whose folder is at this location.
+    pub fn table_at(&self, location: &str) -> Result<TableRecord, ApiError> {
+        let claim = names::read::<Claim>(self.store, &keys::location(location))?;
+        let found = match claim {
+            Some(claim) => self.table_with_id(&claim.table_id)?,
+            None => None,
+        };
+        found
+            .filter(|table| table.location == location)
+            .ok_or_else(|| {
+                ApiError::new(
+                    ErrorName::TableNotFound,
+                    "No table of the catalog is at this location; register it, or name it by its id.",
+                )
+            })
+    }
+
+    /// The table of this bucket with this id, whatever its name.
+    pub fn table_with_id(&self, table_id: &str) -> Result<Option<TableRecord>, StoreError> {
+        // A table stays in its bucket.
+        match get_json::<Indexed>(self.store, &keys::table_index(table_id))? {
+            Some(indexed) if indexed.bucket == self.bucket => find_table(self.store, table_id),
+            _ => Ok(None),
+        }
+    }
+
     /// Gives up the claim of a table that was not created.
     pub(super) fn release_location(
         &self,

@@ -13,8 +13,10 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`plan`] | what would be rewritten, and what comes of it |
+//! | [`preview`] | the same in words of a preview |
 
 pub mod plan;
+pub mod preview;
 
 use std::sync::Arc;
 use std::time::Duration;

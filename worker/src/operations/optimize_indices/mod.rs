@@ -11,6 +11,14 @@
 //! Segments of an index on vectors can be merged only if they share their partitions. So partitions
 //! are split and joined only where one segment is left in the end. Other tools may have done
 //! otherwise: then we add a segment, or where there are enough, build the index anew.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`choice`] | which segments are merged |
+//! | [`preview`] | what would come of it |
+
+pub mod choice;
+pub mod preview;
 
 use lance::index::optimize::{IndexSegmentResult, commit_optimize_indices, plan_optimize_indices};
 use lance::{Dataset, Error};
@@ -21,17 +29,16 @@ use lance_maintenance_api::result::OptimizeIndicesResult;
 use lance_table::format::IndexMetadata;
 use serde_json::Value;
 
+use self::choice::{Merge, Sizes, instead_of_merging, is_vector, merge};
 use super::commit::{
     Lost, Retries, begin_commit, committed, earlier_commit, settle, task_properties,
 };
 use super::errors::to_task_error;
 use super::redact::Redactor;
 use super::supervisor::Phase;
-use super::table::{Table, coverage, covers, index_names, no_such_index, rows_of, user_indices};
+use super::table::{Table, coverage, index_names, no_such_index, user_indices};
 use super::{Operation, OperationContext, memory, to_result, unreadable};
 
-/// How many segments of an index stay where we choose what is merged.
-const MOST_SEGMENTS: usize = 4;
 const BUILDING: (u8, u8) = (5, 90);
 
 impl Operation for OptimizeIndicesParams {
@@ -93,6 +100,25 @@ fn chosen(names: &[String], segments: &[IndexMetadata]) -> Vec<String> {
     names
 }
 
+/// The indices that a task is for, all of which exist.
+fn existing(
+    params: &OptimizeIndicesParams,
+    segments: &[IndexMetadata],
+) -> Result<Vec<String>, TaskError> {
+    let existing = index_names(segments);
+    let names = chosen(&params.index_names, segments);
+    match names.iter().find(|name| !existing.contains(name)) {
+        Some(missing) => Err(no_such_index(missing, &existing)),
+        None => Ok(names),
+    }
+}
+
+/// Whether an index is left out where none is named: Lance has no builder for these yet, and refuses
+/// one that is.
+fn is_passed_over(params: &OptimizeIndicesParams, segments: &[&IndexMetadata]) -> bool {
+    params.index_names.is_empty() && segments.iter().any(|s| !s.covering_fields.is_empty())
+}
+
 async fn optimize_once(
     params: &OptimizeIndicesParams,
     table: &mut Table,
@@ -104,11 +130,7 @@ async fn optimize_once(
     ctx.progress.report(0, "planning");
     let dataset = &table.dataset;
     let segments = user_indices(dataset).await.map_err(failed)?;
-    let existing = index_names(&segments);
-    let names = chosen(&params.index_names, &segments);
-    if let Some(missing) = names.iter().find(|name| !existing.contains(name)) {
-        return Err(no_such_index(missing, &existing));
-    }
+    let names = existing(params, &segments)?;
 
     let rows = dataset.count_rows(None).await.map_err(failed)?;
     ctx.reserve(memory::indices(rows as u64)).await;
@@ -119,8 +141,7 @@ async fn optimize_once(
         ctx.progress
             .report_part(BUILDING, done as u64, names.len() as u64, message);
         let own: Vec<&IndexMetadata> = segments.iter().filter(|s| s.name == *name).collect();
-        // Lance has no builder for these yet, and refuses one that is named.
-        if params.index_names.is_empty() && own.iter().any(|s| !s.covering_fields.is_empty()) {
+        if is_passed_over(params, &own) {
             continue;
         }
         match optimize_index(params, dataset, name, &own, ctx).await {
@@ -163,14 +184,8 @@ async fn optimize_index(
     ctx: &OperationContext,
 ) -> Result<Vec<IndexSegmentResult>, Error> {
     let sizes = Sizes::of(dataset, segments).await?;
-    let is_vector = segments.iter().any(|segment| is_vector(segment));
-    let merge = match (params.retrain, params.num_indices_to_merge) {
-        (true, _) if is_vector => Merge::Retrain,
-        // There is nothing to train: one segment is what is left to ask for.
-        (true, _) => asked_for(i64::MAX, &sizes),
-        (false, Some(asked)) => asked_for(asked, &sizes),
-        (false, None) => choose(&sizes, is_vector),
-    };
+    let is_vector = is_vector(segments);
+    let merge = merge(params, &sizes, is_vector);
     let rebalance = is_vector
         && params.num_indices_to_merge.is_none()
         && merge == Merge::Newest(segments.len());
@@ -218,190 +233,4 @@ async fn build(
         merged.extend(merge.execute(dataset, &built).await?);
     }
     Ok(merged)
-}
-
-fn is_vector(segment: &IndexMetadata) -> bool {
-    segment
-        .index_details
-        .as_ref()
-        .is_some_and(|details| details.type_url.ends_with("VectorIndexDetails"))
-}
-
-/// Rows of an index's segments, oldest first, and of the table outside of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Sizes {
-    segments: Vec<u64>,
-    unindexed: u64,
-    /// Whether any fragment is outside; it may have no rows left.
-    has_unindexed: bool,
-}
-
-impl Sizes {
-    async fn of(dataset: &Dataset, segments: &[&IndexMetadata]) -> Result<Self, Error> {
-        let mut sizes = Self {
-            segments: vec![0; segments.len()],
-            ..Default::default()
-        };
-        for fragment in dataset.fragments().iter() {
-            let rows = rows_of(dataset, fragment).await?;
-            match segments
-                .iter()
-                .position(|segment| covers(segment, fragment))
-            {
-                Some(segment) => sizes.segments[segment] += rows,
-                None => {
-                    sizes.unindexed += rows;
-                    sizes.has_unindexed = true;
-                }
-            }
-        }
-        Ok(sizes)
-    }
-}
-
-/// Which segments are merged with the new rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Merge {
-    /// There is nothing to do.
-    Nothing,
-    /// What Lance does without a number.
-    Lance,
-    /// All, into one that is built anew.
-    Retrain,
-    /// So many of the newest.
-    Newest(usize),
-}
-
-/// What a task asked for, unless it would only copy a segment.
-fn asked_for(asked: i64, sizes: &Sizes) -> Merge {
-    let asked = usize::try_from(asked).unwrap_or(usize::MAX);
-    match asked.min(sizes.segments.len()) {
-        0 | 1 if !sizes.has_unindexed => Merge::Nothing,
-        segments => Merge::Newest(segments),
-    }
-}
-
-/// What we choose where a task does not say.
-fn choose(sizes: &Sizes, is_vector: bool) -> Merge {
-    let count = sizes.segments.len();
-    // Without new rows, the newest segment is what the next older one is compared with. One segment
-    // comes out of those that are merged and the new rows.
-    let least = match (sizes.has_unindexed, is_vector) {
-        (true, true) => 0,
-        (true, false) | (false, _) => 1,
-    };
-    let least = least.max((count + 1).saturating_sub(MOST_SEGMENTS));
-    let mut merged = 0;
-    let mut rows = sizes.unindexed;
-    for segment in sizes.segments.iter().rev() {
-        if merged >= least && *segment > rows.saturating_mul(2) {
-            break;
-        }
-        merged += 1;
-        rows += segment;
-    }
-    match merged {
-        // Split partitions would keep one of several segments from ever being merged.
-        0 | 1 if !sizes.has_unindexed && is_vector && count > 1 => Merge::Nothing,
-        // Lance may still want to split a partition; if not, it writes nothing.
-        0 | 1 if !sizes.has_unindexed => Merge::Lance,
-        merged => Merge::Newest(merged),
-    }
-}
-
-/// What is left to do with segments on vectors that can't be merged.
-fn instead_of_merging(sizes: &Sizes) -> Merge {
-    match sizes.segments.len() {
-        few if few < MOST_SEGMENTS && sizes.has_unindexed => Merge::Newest(0),
-        few if few <= MOST_SEGMENTS && !sizes.has_unindexed => Merge::Nothing,
-        _ => Merge::Retrain,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sizes(segments: &[u64], unindexed: u64) -> Sizes {
-        Sizes {
-            segments: segments.to_vec(),
-            unindexed,
-            has_unindexed: unindexed > 0,
-        }
-    }
-
-    #[test]
-    fn what_is_merged_without_a_number() {
-        let cases = [
-            // A large segment is left alone, new ones are merged among themselves.
-            (sizes(&[1000], 100), true, Merge::Newest(0)),
-            (sizes(&[1000, 100], 100), true, Merge::Newest(1)),
-            (sizes(&[1000, 400], 100), true, Merge::Newest(0)),
-            (sizes(&[2000, 400, 100], 100), true, Merge::Newest(2)),
-            (sizes(&[1000], 500), true, Merge::Newest(1)),
-            (sizes(&[0], 500), true, Merge::Newest(1)),
-            // Four stay at the most.
-            (sizes(&[8000, 2000, 500, 100], 10), true, Merge::Newest(1)),
-            (
-                sizes(&[80_000, 8000, 2000, 500, 100], 10),
-                true,
-                Merge::Newest(2),
-            ),
-            // An index on values takes its newest segment in.
-            (sizes(&[1000], 1), false, Merge::Newest(1)),
-            (sizes(&[1000, 1], 1), false, Merge::Newest(1)),
-            // Nothing is new.
-            (sizes(&[1000], 0), true, Merge::Lance),
-            (sizes(&[1000, 100], 0), true, Merge::Nothing),
-            (sizes(&[1000, 900], 0), true, Merge::Newest(2)),
-            (sizes(&[], 0), true, Merge::Lance),
-        ];
-        for (sizes, is_vector, merge) in cases {
-            assert_eq!(choose(&sizes, is_vector), merge, "{sizes:?}");
-        }
-    }
-
-    #[test]
-    fn segments_stay_few_and_rows_are_seldom_rewritten() {
-        let mut segments = vec![1_000_000_u64];
-        let mut written = 0;
-        for _ in 0..1000 {
-            let merge = choose(&sizes(&segments, 1000), true);
-            let Merge::Newest(merged) = merge else {
-                panic!("{merge:?}")
-            };
-            let rows: u64 = 1000 + segments.drain(segments.len() - merged..).sum::<u64>();
-            segments.push(rows);
-            written += rows;
-            assert!(segments.len() <= MOST_SEGMENTS, "{segments:?}");
-        }
-        // Merging everything each time would write a hundred times as much.
-        assert!(written < 20_000_000, "{written}");
-    }
-
-    #[test]
-    fn what_is_done_where_nothing_can_be_merged() {
-        for (sizes, merge) in [
-            (sizes(&[10, 10, 10], 5), Merge::Newest(0)),
-            (sizes(&[10, 10, 10, 10], 5), Merge::Retrain),
-            (sizes(&[10, 10, 10, 10], 0), Merge::Nothing),
-            (sizes(&[10, 10, 10, 10, 10], 0), Merge::Retrain),
-        ] {
-            assert_eq!(instead_of_merging(&sizes), merge, "{sizes:?}");
-        }
-    }
-
-    #[test]
-    fn what_a_task_asks_for() {
-        for (asked, sizes, merge) in [
-            (0, sizes(&[10], 5), Merge::Newest(0)),
-            (2, sizes(&[10], 5), Merge::Newest(1)),
-            (i64::MAX, sizes(&[10, 5], 0), Merge::Newest(2)),
-            (0, sizes(&[10, 5], 0), Merge::Nothing),
-            (1, sizes(&[10, 5], 0), Merge::Nothing),
-            (2, sizes(&[10], 0), Merge::Nothing),
-        ] {
-            assert_eq!(asked_for(asked, &sizes), merge, "{asked} of {sizes:?}");
-        }
-    }
 }
