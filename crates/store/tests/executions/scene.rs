@@ -48,7 +48,7 @@ pub fn make(call: &Call, client: &Client<'_>) -> Result<Answer, ApiError> {
         Call::Claim(message) => execution
             .claim(&message, now)
             .map(|claimed| Answer::Wait(claimed.wait)),
-        Call::Progress(message) => execution.progress(&message).map(|()| Answer::Done),
+        Call::Progress(message) => execution.progress(&message).map(|_| Answer::Done),
         Call::Finish(message) => execution.finish(message, now).map(|()| Answer::Done),
         Call::Leave(message) => execution.leave(&message).map(|()| Answer::Done),
         Call::Purged(table_id) => {

@@ -222,6 +222,7 @@ impl<'a> Worker<'a> {
                 Err(Failed::Dead) => return None,
                 Err(_) => return Some(Attempted::Done),
             },
+            params: None,
         };
         match self.insist(&Call::Finish(finish.clone()), FINISH) {
             Ok(_) => self.ended(&finish),

@@ -72,6 +72,7 @@ fn what_happened_is_noted_with_the_time_at_which_it_did() {
     let finish = Finish {
         claim: claim(&id, "a", 1),
         outcome: Outcome::Completed(Default::default()),
+        params: None,
     };
     execution.finish(finish, now).unwrap();
     let ended = store.clock.get() - SECOND;
@@ -102,6 +103,7 @@ fn who_is_too_slow_is_told_to_try_again() {
     let finish = || Finish {
         claim: claim(&id, "a", 1),
         outcome: Outcome::Completed(Default::default()),
+        params: None,
     };
     assert_eq!(
         name(execution.finish(finish(), now)),
@@ -207,6 +209,7 @@ fn a_claim_held_up_while_its_task_ends_and_is_deleted_is_not_granted() {
         let finish = Finish {
             claim: claim(&id, "one", 1),
             outcome: Outcome::Completed(Default::default()),
+            params: None,
         };
         execution.finish(finish, || 2).unwrap();
         tasks.delete(&id, || 3).unwrap();
