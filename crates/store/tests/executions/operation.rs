@@ -43,6 +43,7 @@ impl Worker<'_> {
             }
             self.note_commit(dispatch, true);
         }
+        self.linger().ok_or(Failed::Dead)?;
         Ok(self.commit(dispatch))
     }
 

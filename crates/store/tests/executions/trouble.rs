@@ -37,12 +37,26 @@ impl Worker<'_> {
                 self.scene.leave_behind(self.client, call);
             }
         } else if self.client.per_mille(troubles.stall) {
-            self.client
-                .note(|| format!("worker {} stands still", self.me));
-            self.scene.model().workers[self.me].stalled_until = now + some;
+            self.hold_up(now + some);
         } else if self.client.per_mille(troubles.cut) {
             self.cut_off();
         }
+    }
+
+    fn hold_up(&self, until: i64) {
+        self.client
+            .note(|| format!("worker {} stands still", self.me));
+        self.scene.model().workers[self.me].stalled_until = until;
+    }
+
+    /// It may be held up right when it was allowed to commit. None if it dies.
+    pub(crate) fn linger(&self) -> Option<()> {
+        let stall = self.scene.plan.troubles.stall;
+        if !self.scene.is_calm(self.client) && self.client.per_mille(10 * stall) {
+            let some = self.client.below(60 * SECOND as usize) as i64;
+            self.hold_up(self.client.now() + some);
+        }
+        self.stand_still()
     }
 
     /// It can't reach the application for a while.
