@@ -19,6 +19,7 @@
 //! | `task/{...}/run/{attempt}` | who makes the attempt, and since when |
 //! | `task/{...}/progress` | how far the attempt is |
 //! | `task/{...}/end` | how the task ended |
+//! | `task/{...}/cancel` | since when the task is to be stopped |
 //! | `task/{...}/claim/{attempt}`, `.../ending`, `.../ending/{n}`, `.../freeing` | fences |
 //! | `{fence}/waiting` | since when somebody waits for what the fence's owner is to write |
 //! | `turn/{table}`, `turn/{table}/{generation}` | which task of the table may run; fences |
@@ -170,6 +171,10 @@ pub(crate) fn task_end(task: &str) -> String {
     format!("{task}/end")
 }
 
+pub(crate) fn task_cancel(task: &str) -> String {
+    format!("{task}/cancel")
+}
+
 pub(crate) fn task_claim_fence(task: &str, attempt: u32) -> String {
     format!("{task}/claim/{attempt}")
 }
@@ -223,6 +228,7 @@ mod tests {
             task_run(&key, 1),
             task_progress(&key),
             task_end(&key),
+            task_cancel(&key),
             task_claim_fence(&key, 1),
             waiting(&task_claim_fence(&key, 1)),
             task_end_fences(&key)[0].clone(),

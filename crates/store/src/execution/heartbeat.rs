@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use lance_maintenance_api::task::TaskStatus;
 use lance_maintenance_api::{ApiError, ErrorName, TaskError};
 use lance_maintenance_dispatch::{
     BEYOND_ROOM, Dispatch, Heartbeat, MAX_ATTEMPTS, MOST_ATTEMPTS, Outcome, TakeUp, TaskAddress,
@@ -71,10 +70,16 @@ impl<S: KeyValue> Execution<'_, S> {
             let Some(task) = self.find(address)? else {
                 return Ok(false);
             };
+            if !task.is_open() {
+                return Ok(false);
+            }
+            if task.canceled && !task.was_granted() {
+                return Ok(self.end_canceled_at(address, &task, &now)? == Ending::Underway);
+            }
             let held = in_hand.get(address).copied();
-            let attempt = match (task.status(), task.last_run()) {
-                (TaskStatus::Submitted, _) => 1,
-                (TaskStatus::Running, Some((attempt, run))) => {
+            let attempt = match task.last_run() {
+                None => 1,
+                Some((attempt, run)) => {
                     let (asked, standing) = match known.get(&run.worker_id) {
                         Some(found) => *found,
                         None => {
@@ -95,7 +100,6 @@ impl<S: KeyValue> Execution<'_, S> {
                     }
                     attempt + 1
                 }
-                _ => return Ok(false),
             };
             // What it has in hand it was offered, but an attempt before that may be lost by now. It is
             // noted until its end: an answer to a heartbeat may be lost, too.
@@ -108,7 +112,7 @@ impl<S: KeyValue> Execution<'_, S> {
         Ok(TakeUp {
             tasks: offers.list(),
             purges: purges.waiting(now())?,
-            canceled: Vec::new(),
+            canceled: self.canceled(heartbeat, &now)?,
         })
     }
 
@@ -159,8 +163,7 @@ impl<S: KeyValue> Execution<'_, S> {
             let Some(task) = self.find(&address)? else {
                 continue;
             };
-            let open = matches!(task.status(), TaskStatus::Submitted | TaskStatus::Running);
-            if open && !noted.contains(&address) {
+            if task.is_open() && !noted.contains(&address) {
                 outbox.note(&address)?;
             }
         }
@@ -176,7 +179,7 @@ impl<S: KeyValue> Execution<'_, S> {
             ),
         );
         let tasks = Tasks::new(self.store, &task.submitted.table.id);
-        self.end(&tasks, task, now, Outcome::Failed(error))
+        self.end(&tasks, task, now, Outcome::Failed(error), None)
     }
 }
 

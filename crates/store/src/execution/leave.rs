@@ -1,7 +1,6 @@
 //! What a worker hands back that stops in order.
 
 use lance_maintenance_api::ApiError;
-use lance_maintenance_api::task::TaskStatus;
 use lance_maintenance_dispatch::Leave;
 
 use super::Execution;
@@ -28,8 +27,7 @@ impl<S: KeyValue> Execution<'_, S> {
                 is_its.then_some(run.started_at)
             });
             last_start = starts.max().max(last_start);
-            let is_open = matches!(task.status(), TaskStatus::Submitted | TaskStatus::Running);
-            if is_open && !noted.contains(&held.task) {
+            if task.is_open() && !noted.contains(&held.task) {
                 outbox.note(&held.task)?;
             }
         }

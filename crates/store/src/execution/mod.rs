@@ -2,12 +2,15 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | `cancel` | what stops a task |
 //! | `heartbeat` | what waits for a worker; what nobody is at any more |
 //! | `leave` | what a worker hands back that stops in order |
 
+mod cancel;
 mod heartbeat;
 mod leave;
 
+use lance_maintenance_api::params::TaskParams;
 use lance_maintenance_api::task::{Progress, TaskStatus};
 use lance_maintenance_api::{ApiError, ErrorName, TaskError};
 use lance_maintenance_dispatch::{
@@ -22,9 +25,6 @@ use crate::outbox::Outbox;
 use crate::tasks::{End, Run, Task, Tasks};
 use crate::turn::{self, Holder, Standing};
 use crate::{fence, keys, workers};
-
-/// The worker of an attempt that nobody makes. No worker has an empty name.
-const NOBODY: &str = "";
 
 /// What became of the end of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,8 @@ impl<'a, S: KeyValue> Execution<'a, S> {
     }
 
     /// Grants an attempt to the first worker that claims it, and again to the same worker if it
-    /// asks twice in one life, once it is the turn of its table.
+    /// asks twice in one life, once it is the turn of its table. A task that was canceled before anybody
+    /// was granted it ends instead.
     pub fn claim(&self, claim: &Claim, now: impl Fn() -> i64) -> Result<Claimed, ApiError> {
         self.claim_by(claim, &now)
     }
@@ -58,7 +59,7 @@ impl<'a, S: KeyValue> Execution<'a, S> {
         let arrived = now();
         let tasks = Tasks::new(self.store, &claim.task.table_id);
         let task = tasks.get(&claim.task.task_id)?;
-        if !matches!(task.status(), TaskStatus::Submitted | TaskStatus::Running) {
+        if !task.is_open() {
             return Err(lost("The task has ended."));
         }
         if !(1..=MOST_ATTEMPTS).contains(&claim.attempt) {
@@ -66,9 +67,15 @@ impl<'a, S: KeyValue> Execution<'a, S> {
                 "Attempts are 1 to {MOST_ATTEMPTS}."
             )));
         }
+        if task.canceled && !task.was_granted() {
+            return match self.end_canceled(&tasks, &task, now)? {
+                Ending::Underway => Err(unsettled()),
+                _ => Err(lost("The task was canceled.")),
+            };
+        }
         if is_dropped(self.store, &claim.task.table_id)? {
             let error = TaskError::new(ErrorName::TableNotFound, "The table has been dropped.");
-            return match self.end(&tasks, &task, now, Outcome::Failed(error))? {
+            return match self.end(&tasks, &task, now, Outcome::Failed(error), None)? {
                 Ending::Underway => Err(unsettled()),
                 _ => Err(lost("The table has been dropped.")),
             };
@@ -89,15 +96,19 @@ impl<'a, S: KeyValue> Execution<'a, S> {
             if since.is_none() {
                 return Ok(Claimed {
                     wait: true,
-                    ..Claimed::default()
+                    canceled: task.canceled,
                 });
             }
         }
-        self.grant(&tasks, &task, claim, since, now)?;
-        Ok(Claimed::default())
+        let canceled = self.grant(&tasks, &task, claim, since, now)?;
+        Ok(Claimed {
+            wait: false,
+            canceled,
+        })
     }
 
-    /// Grants an attempt whose turn it is, since this time if it was not granted before.
+    /// Grants an attempt whose turn it is, since this time if it was not granted before: whether the task
+    /// is to be stopped.
     fn grant(
         &self,
         tasks: &Tasks<'_, S>,
@@ -105,7 +116,7 @@ impl<'a, S: KeyValue> Execution<'a, S> {
         claim: &Claim,
         since: Option<i64>,
         now: Clock<'_>,
-    ) -> Result<(), ApiError> {
+    ) -> Result<bool, ApiError> {
         let is_granted = |task: &Task| {
             task.last_run()
                 .is_some_and(|(last, _)| last >= claim.attempt)
@@ -123,15 +134,6 @@ impl<'a, S: KeyValue> Execution<'a, S> {
             }
             _ => 0,
         };
-        let started = |worker_id: &str, incarnation: &str| {
-            let run = Run {
-                worker_id: worker_id.to_owned(),
-                incarnation: incarnation.to_owned(),
-                started_at: now(),
-                handed_back,
-            };
-            set_json(self.store, &keys::task_run(&key, claim.attempt), &run)
-        };
         let asked = now();
         if since.is_some_and(|since| asked - since > OWNER_MICROS) {
             // The turn may be over for want of use before use is made of it.
@@ -141,42 +143,71 @@ impl<'a, S: KeyValue> Execution<'a, S> {
             if now() - since.unwrap_or(asked) > OWNER_MICROS {
                 return Err(unsettled());
             }
-            started(&claim.worker_id, &claim.incarnation)?;
-            // Until then the holder of the attempt before, silent for long, could still end the task.
-            if self.store.get(&keys::task_end(&key))?.is_some() {
-                return Err(lost("The task has ended."));
-            }
-            return Ok(());
+            let run = Run {
+                worker_id: claim.worker_id.clone(),
+                incarnation: claim.incarnation.clone(),
+                started_at: now(),
+                handed_back,
+            };
+            set_json(self.store, &keys::task_run(&key, claim.attempt), &run)?;
+            return self.look_again(tasks, claim);
         }
         let waited = now();
         let task = tasks.get(&claim.task.task_id)?;
         if is_granted(&task) {
             return self.claims_again(&task, claim);
         }
+        if task.end.is_some() {
+            return Err(lost("The task has ended."));
+        }
         if !fence::is_abandoned(self.store, &fence, waited)? {
             return Err(unsettled());
         }
         // Nobody's attempt: like any whose worker is silent, it is lost, and the next is offered.
         Outbox::tasks(self.store).note(&claim.task)?;
-        started(NOBODY, "")?;
+        set_json(
+            self.store,
+            &keys::task_run(&key, claim.attempt),
+            &Run::nobody_s(now(), handed_back),
+        )?;
         Err(lost(
             "The attempt was granted to somebody who never learned of it.",
         ))
     }
 
-    /// Grants an attempt again to the worker that has it, in the same life.
-    fn claims_again(&self, task: &Task, claim: &Claim) -> Result<(), ApiError> {
+    /// Looks at a task once more, of which an attempt was granted just now: whether it is to be stopped. Who
+    /// cancels it writes that down before it looks whether an attempt was granted, so one sees the other.
+    fn look_again(&self, tasks: &Tasks<'_, S>, claim: &Claim) -> Result<bool, ApiError> {
+        let id = &claim.task.task_id;
+        match tasks.read(id)? {
+            // Until the grant the holder of the attempt before, silent for long, could still end it.
+            Some(Task { end: Some(_), .. }) => Err(lost("The task has ended.")),
+            Some(task) => Ok(task.canceled),
+            // It ended and was deleted, and its fences with it: that was how this claim got one.
+            None => {
+                let key = tasks.key(id);
+                let fence = keys::task_claim_fence(&key, claim.attempt);
+                let run = keys::task_run(&key, claim.attempt);
+                self.store.delete_many(&[run, fence])?;
+                Err(lost("The task has been deleted."))
+            }
+        }
+    }
+
+    /// Grants an attempt again to the worker that has it, in the same life: whether the task is to be
+    /// stopped.
+    fn claims_again(&self, task: &Task, claim: &Claim) -> Result<bool, ApiError> {
         self.holds(task, claim)?;
         match task.last_run() {
             Some((_, run)) if !workers::standing(self.store, &run.worker_id)?.has_left(run) => {
-                Ok(())
+                Ok(task.canceled)
             }
             _ => Err(lost("The worker has handed the attempt back.")),
         }
     }
 
-    /// Keeps how far an attempt is, for its holder.
-    pub fn progress(&self, report: &Report) -> Result<(), ApiError> {
+    /// Keeps how far an attempt is, for its holder. The answer says whether the task is to be stopped.
+    pub fn progress(&self, report: &Report) -> Result<Claimed, ApiError> {
         let tasks = Tasks::new(self.store, &report.claim.task.table_id);
         let task = tasks.get(&report.claim.task.task_id)?;
         self.holds(&task, &report.claim)?;
@@ -186,7 +217,10 @@ impl<'a, S: KeyValue> Execution<'a, S> {
         };
         let key = keys::task_progress(&tasks.key(&report.claim.task.task_id));
         set_json(self.store, &key, &progress)?;
-        Ok(())
+        Ok(Claimed {
+            wait: false,
+            canceled: task.canceled,
+        })
     }
 
     /// Ends a task, once, for the holder of its last attempt; the same end again is no error.
@@ -201,7 +235,9 @@ impl<'a, S: KeyValue> Execution<'a, S> {
             };
         }
         self.holds(&task, &finish.claim)?;
-        match self.end(&tasks, &task, &now, finish.outcome)? {
+        let task_type = task.submitted.params.task_type();
+        let params = finish.params.filter(|it| it.task_type() == task_type);
+        match self.end(&tasks, &task, &now, finish.outcome, params)? {
             Ending::Written => Ok(()),
             Ending::WrittenBefore => Err(lost("The task has ended.")),
             Ending::Underway => Err(unsettled()),
@@ -235,15 +271,13 @@ impl<'a, S: KeyValue> Execution<'a, S> {
         if task.end.is_some() {
             return Ok(Standing::Over);
         }
-        let is_running = task.status() == TaskStatus::Running;
         let is_left = match task.last_run() {
-            Some((attempt, run)) if is_running && attempt >= holder.attempt => {
+            Some((attempt, run)) if task.is_open() && attempt >= holder.attempt => {
                 workers::standing(self.store, &run.worker_id)?.is_silent(run, now)
             }
             _ => turn::is_unused(holder, now),
         };
-        let mut runs = task.runs.iter().flatten();
-        let may_have_committed = is_running && runs.any(|run| run.worker_id != NOBODY);
+        let may_have_committed = task.status() == TaskStatus::Running;
         Ok(match (is_left, may_have_committed) {
             (false, _) => Standing::Busy,
             (true, true) => Standing::Lost,
@@ -274,6 +308,7 @@ impl<'a, S: KeyValue> Execution<'a, S> {
         task: &Task,
         now: Clock<'_>,
         outcome: Outcome,
+        params: Option<TaskParams>,
     ) -> Result<Ending, ApiError> {
         let key = tasks.key(&task.submitted.task_id);
         // Of those who find an owner dead one goes on, too: they may not agree on the end.
@@ -293,17 +328,15 @@ impl<'a, S: KeyValue> Execution<'a, S> {
                 return Ok(Ending::Underway);
             }
         }
-        let end = match outcome {
-            Outcome::Completed(result) => End {
-                completed_at: now(),
-                result,
-                error: None,
-            },
-            Outcome::Failed(error) => End {
-                completed_at: now(),
-                result: Default::default(),
-                error: Some(error),
-            },
+        let (result, error) = match outcome {
+            Outcome::Completed(result) => (result, None),
+            Outcome::Failed(error) => (Default::default(), Some(error)),
+        };
+        let end = End {
+            completed_at: now(),
+            result,
+            error,
+            params,
         };
         set_json(self.store, &keys::task_end(&key), &end)?;
         Ok(Ending::Written)

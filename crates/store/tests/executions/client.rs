@@ -1,4 +1,4 @@
-//! A client: it submits, looks at and deletes tasks, and may drop a table.
+//! A client: it submits, looks at, cancels and deletes tasks, and may drop a table.
 
 use lance_maintenance_api::identifier::{Delimiter, TableIdentifier};
 use lance_maintenance_api::listing::ListTasksQuery;
@@ -8,13 +8,14 @@ use lance_maintenance_api::params::{
 };
 use lance_maintenance_api::task::{TaskId, TaskType};
 use lance_maintenance_api::{ApiError, ErrorName};
-use lance_maintenance_dispatch::TableRef;
+use lance_maintenance_dispatch::{TableRef, TaskAddress};
 use lance_maintenance_store::catalog::Catalog;
 use lance_maintenance_store::execution::Execution;
 use lance_maintenance_store::tasks::Tasks;
 
-use crate::model::{Known, table_id};
-use crate::scene::Scene;
+use crate::known::Known;
+use crate::model::table_id;
+use crate::scene::{Answer, Call, Scene};
 use crate::world::{Client, SECOND};
 
 pub struct Caller<'a> {
@@ -54,6 +55,10 @@ impl Caller<'_> {
             self.client.sleep(self.client.below(pause) as i64);
             if self.scene.is_calm(self.client) {
                 break;
+            }
+            if self.client.per_mille(plan.cancels) {
+                self.cancel();
+                continue;
             }
             match self.client.below(100) {
                 0..60 => self.submit(number as u8),
@@ -252,6 +257,50 @@ impl Caller<'_> {
                     self.expect(is_right, &error, &mut model.wrong);
                 }
             },
+        }
+    }
+
+    fn cancel(&self) {
+        let Some(before) = self.some_task() else {
+            return;
+        };
+        let (id, table) = (&before.id, before.table);
+        let troubles = &self.scene.plan.troubles;
+        let call = Call::Cancel(TaskAddress {
+            table_id: table_id(table),
+            task_id: id.clone(),
+        });
+        self.scene.model().know(id, table).canceling = true;
+        if self.client.per_mille(troubles.twice) {
+            self.scene.leave_behind(self.client, call.clone());
+        }
+        let answer = self.client.request(|client| self.scene.make(&call, client));
+        if self.client.per_mille(troubles.lost) {
+            return;
+        }
+        let mut model = self.scene.model();
+        match answer {
+            Ok(Answer::Task(task)) => {
+                model.know(id, table).answer_canceled(&task);
+                let status = task.status();
+                if before.deleted || before.end.is_some() && !status.is_terminal() {
+                    let text = format!("{before:?} was canceled and is {task:?}");
+                    model.wrong.push(text);
+                } else if status.is_terminal() {
+                    model.ended(task.info(), table);
+                } else if !task.canceled {
+                    model.wrong.push(format!("{id} is not canceled"));
+                }
+            }
+            Ok(answer) => model.wrong.push(format!("cancel: {answer:?}")),
+            Err(error) => {
+                let gone = model.know(id, table).deletions > 0;
+                let is_right = match error.name {
+                    ErrorName::TaskNotFound => gone,
+                    name => name == ErrorName::ServiceUnavailable,
+                };
+                self.expect(is_right, &error, &mut model.wrong);
+            }
         }
     }
 

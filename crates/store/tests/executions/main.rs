@@ -55,8 +55,11 @@
 //! enough.
 
 mod client;
+mod known;
 mod model;
+mod operation;
 mod plan;
+mod planted;
 mod scene;
 mod schedule;
 #[path = "../simulation/mod.rs"]
@@ -133,6 +136,22 @@ fn heartbeats_that_are_never_looked_at_are_found() {
 #[test]
 fn places_that_are_never_settled_are_found() {
     assert!(is_found(Plant::Loses(|key| key == "look")));
+}
+
+#[test]
+fn a_cancel_that_takes_no_fence_is_found() {
+    assert!(is_found_as(Plant::UnfencedCancels, "canceled"));
+}
+
+#[test]
+fn a_claim_that_does_not_see_cancels_is_found() {
+    assert!(is_found_as(Plant::BlindClaims, "not told"));
+}
+
+/// It was allowed to commit, and may yet when the next attempt has looked.
+#[test]
+fn a_canceled_attempt_that_forgets_the_one_before_is_found() {
+    assert!(is_found_as(Plant::NoNotes, "was canceled, but"));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use lance_maintenance_api::task::{TaskId, TaskInfo};
 use lance_maintenance_dispatch::{Dispatch, InHand, LEASE_SECONDS, Leave};
 
+use crate::known::Known;
 use crate::world::SECOND;
 
 const LEASE: i64 = LEASE_SECONDS as i64 * SECOND;
@@ -10,26 +11,6 @@ const LEASE: i64 = LEASE_SECONDS as i64 * SECOND;
 /// 5 s at least, and forgets who has not asked for 15 s.
 const ASKED: i64 = 8 * SECOND;
 const ASKS: usize = 3;
-
-/// A task that a client or a worker knows of.
-#[derive(Clone, Debug)]
-pub struct Known {
-    pub id: TaskId,
-    pub table: usize,
-    pub created_at: Option<i64>,
-    /// Its submit was answered.
-    pub answered: bool,
-    /// Deletions that were begun, and not refused.
-    pub deletions: u32,
-    /// One of them was answered.
-    pub deleted: bool,
-    /// The attempt that committed.
-    pub effect: Option<u32>,
-    /// The end that somebody read.
-    pub end: Option<TaskInfo>,
-    /// When a claim was told to wait.
-    asked: Vec<i64>,
-}
 
 /// A task that a worker has in hand.
 #[derive(Clone, Debug)]
@@ -70,6 +51,8 @@ pub struct Model {
     losses: Vec<(TaskId, u32, usize)>,
     /// The lives of workers that learned of a grant: (task, attempt, worker, life).
     grants: Vec<(TaskId, u32, usize, u32)>,
+    /// Workers that were told by a heartbeat in a life that a task in hand is canceled.
+    told: Vec<(usize, u32, TaskId)>,
     /// When the drop of a table was answered, and whether one was begun.
     pub dropped: [bool; 2],
     pub dropping: [bool; 2],
@@ -98,17 +81,7 @@ impl Model {
     pub fn know(&mut self, id: &TaskId, table: usize) -> &mut Known {
         let at = self.tasks.iter().position(|known| known.id == *id);
         let at = at.unwrap_or_else(|| {
-            self.tasks.push(Known {
-                id: id.clone(),
-                table,
-                created_at: None,
-                answered: false,
-                deletions: 0,
-                deleted: false,
-                effect: None,
-                end: None,
-                asked: Vec::new(),
-            });
+            self.tasks.push(Known::new(id, table));
             self.tasks.len() - 1
         });
         &mut self.tasks[at]
@@ -286,6 +259,10 @@ impl Model {
                 .push(format!("{id} is tried again, {}", dispatch.attempt));
         }
         let known = self.know(id, table).clone();
+        if known.stopped {
+            let text = format!("{id} is granted though it was canceled");
+            self.wrong.push(text);
+        }
         for other in self.tasks.iter().filter(|_| peaceful) {
             let asks = other
                 .asked
@@ -293,7 +270,8 @@ impl Model {
                 .filter(|at| (sent - ASKED..sent).contains(*at));
             let is_older = (other.created_at, other.id.as_str()) < (known.created_at, id.as_str());
             let both = other.created_at.is_some() && known.created_at.is_some();
-            let waits = other.table == table && other.end.is_none() && asks.count() >= ASKS;
+            let is_open = other.end.is_none() && !other.canceling;
+            let waits = other.table == table && is_open && asks.count() >= ASKS;
             if both && is_older && waits {
                 let text = format!("{id} is granted before {}", other.id);
                 self.wrong.push(text);
@@ -365,9 +343,26 @@ impl Model {
         }
     }
 
+    /// A worker was told that a task in hand is canceled.
+    pub fn tell(&mut self, worker: usize, life: u32, id: &TaskId) {
+        self.told.push((worker, life, id.clone()));
+    }
+
+    /// Whether it was.
+    pub fn is_told(&self, worker: usize, life: u32, id: &TaskId) -> bool {
+        self.told.contains(&(worker, life, id.clone()))
+    }
+
+    /// Whether whoever asks about a task is to be told from now on that it is canceled.
+    pub fn is_canceled(&self, id: &TaskId) -> bool {
+        let known = self.tasks.iter().find(|known| known.id == *id);
+        known.is_some_and(|known| known.canceled)
+    }
+
     /// Somebody read a task that has ended.
     pub fn ended(&mut self, info: TaskInfo, table: usize) {
         let known = self.know(&info.task_id, table);
+        let doubts = known.doubts(&info);
         match &known.end {
             Some(before) if *before != info => {
                 let text = format!("the end changes: {before:?}, {info:?}");
@@ -375,6 +370,7 @@ impl Model {
             }
             _ => known.end = Some(info),
         }
+        self.wrong.extend(doubts);
     }
 }
 

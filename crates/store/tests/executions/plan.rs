@@ -44,6 +44,8 @@ pub struct Plan {
     /// Requests of each client.
     pub requests: usize,
     pub quota: u64,
+    /// How many of them cancel a task, in parts of a thousand.
+    pub cancels: usize,
     /// Whether tables are dropped.
     pub drops: bool,
     /// The longest that an operation takes, in microseconds.
@@ -68,6 +70,7 @@ impl Plan {
             room: rng.of(&[1, 2, 9, 9]),
             requests: 2 + rng.below(7),
             quota: rng.of(&[1, 2, 3, 100, 100]),
+            cancels: rng.of(&[0, 100, 300, 500]),
             drops: rng.per_mille(200),
             longest: rng.of(&[1, 5, 20, 50]) * SECOND as usize,
             troubles: Troubles {

@@ -5,21 +5,24 @@ use std::sync::{Mutex, MutexGuard};
 
 use lance_maintenance_api::ApiError;
 use lance_maintenance_api::task::TaskStatus;
-use lance_maintenance_dispatch::{Claim, Dispatch, Finish, Heartbeat, Leave, Report, TakeUp};
+use lance_maintenance_dispatch::{
+    Claim, Claimed, Dispatch, Finish, Heartbeat, Leave, Report, TakeUp, TaskAddress,
+};
 use lance_maintenance_store::KeyValue;
 use lance_maintenance_store::catalog::Purges;
 use lance_maintenance_store::execution::Execution;
-use lance_maintenance_store::tasks::Tasks;
+use lance_maintenance_store::tasks::{Task, Tasks};
 
 use crate::model::{Model, table_id};
 use crate::plan::Plan;
+use crate::planted::Planted;
 use crate::world::{Client, Plant, SECOND, World};
 
 /// How long after the faults have stopped everything must have come to its end. Rarely a task waits
 /// for somebody to look through all keys.
 const QUIET: i64 = 1500 * SECOND;
 
-/// A message of a worker to the application.
+/// A call to the application: a message of a worker, or a client's request to cancel a task.
 #[derive(Clone, Debug)]
 pub enum Call {
     Heartbeat(Heartbeat),
@@ -28,47 +31,23 @@ pub enum Call {
     Finish(Finish),
     Leave(Leave),
     Purged(String),
+    Cancel(TaskAddress),
 }
 
 /// What the application answers.
 #[derive(Debug)]
 pub enum Answer {
     TakeUp(TakeUp),
-    Wait(bool),
+    Claimed(Claimed),
+    Task(Box<Task>),
     Done,
-}
-
-/// Makes a call, once.
-pub fn make(call: &Call, client: &Client<'_>) -> Result<Answer, ApiError> {
-    let execution = Execution::new(client);
-    let now = || client.now();
-    client.note(|| format!("{call:?}"));
-    let answer = match call.clone() {
-        Call::Heartbeat(message) => execution.heartbeat(&message, now).map(Answer::TakeUp),
-        Call::Claim(message) => execution
-            .claim(&message, now)
-            .map(|claimed| Answer::Wait(claimed.wait)),
-        Call::Progress(message) => execution.progress(&message).map(|()| Answer::Done),
-        Call::Finish(message) => execution.finish(message, now).map(|()| Answer::Done),
-        Call::Leave(message) => execution.leave(&message).map(|()| Answer::Done),
-        Call::Purged(table_id) => {
-            let purged = lance_maintenance_dispatch::tables::Purged {
-                worker_id: "w".to_owned(),
-                table_id,
-            };
-            let done = Purges::new(client).done(&purged, now());
-            done.map(|()| Answer::Done).map_err(ApiError::from)
-        }
-    };
-    client.note(|| format!("{answer:?}"));
-    answer
 }
 
 /// What all scripts see.
 pub struct Scene<'a> {
     pub world: &'a World,
     pub plan: &'a Plan,
-    plant: Plant,
+    pub plant: Plant,
     /// When faults stop.
     pub calm: i64,
     model: Mutex<Model>,
@@ -115,6 +94,42 @@ impl<'a> Scene<'a> {
         for part in 1..=self.plan.runners {
             client.wake(self.script_of(worker, part));
         }
+    }
+
+    /// Makes a call, once.
+    pub fn make(&self, call: &Call, client: &Client<'_>) -> Result<Answer, ApiError> {
+        let store = Planted {
+            client,
+            blind: matches!((self.plant, call), (Plant::BlindClaims, Call::Claim(_))),
+            unfenced: matches!(
+                (self.plant, call),
+                (Plant::UnfencedCancels, Call::Cancel(_))
+            ),
+        };
+        let execution = Execution::new(&store);
+        let now = || client.now();
+        client.note(|| format!("{call:?}"));
+        let answer = match call.clone() {
+            Call::Heartbeat(message) => execution.heartbeat(&message, now).map(Answer::TakeUp),
+            Call::Claim(message) => execution.claim(&message, now).map(Answer::Claimed),
+            Call::Progress(message) => execution.progress(&message).map(Answer::Claimed),
+            Call::Finish(message) => execution.finish(message, now).map(|()| Answer::Done),
+            Call::Leave(message) => execution.leave(&message).map(|()| Answer::Done),
+            Call::Cancel(address) => {
+                let canceled = execution.cancel(&address, now);
+                canceled.map(|task| Answer::Task(Box::new(task)))
+            }
+            Call::Purged(table_id) => {
+                let purged = lance_maintenance_dispatch::tables::Purged {
+                    worker_id: "w".to_owned(),
+                    table_id,
+                };
+                let done = Purges::new(client).done(&purged, now());
+                done.map(|()| Answer::Done).map_err(ApiError::from)
+            }
+        };
+        client.note(|| format!("{answer:?}"));
+        answer
     }
 
     /// Has a call made that nobody waits for.
@@ -168,18 +183,18 @@ impl<'a> Scene<'a> {
         while !self.model().over {
             let next = self.left_behind.lock().unwrap().pop_front();
             match next {
-                // A worker repeats this one; it may be back before.
-                Some(call @ Call::Leave(_)) => {
+                // Who makes these repeats them; a worker may be back before.
+                Some(call @ (Call::Leave(_) | Call::Cancel(_))) => {
                     let slow = !self.is_calm(client) && client.per_mille(300);
                     client.sleep(client.below(if slow { 20 } else { 1 } * SECOND as usize) as i64);
-                    if client.request(|client| make(&call, client)).is_err()
+                    if client.request(|client| self.make(&call, client)).is_err()
                         && client.per_mille(800)
                     {
                         self.left_behind.lock().unwrap().push_back(call);
                     }
                 }
                 // The answer reaches nobody.
-                Some(call) => drop(client.request(|client| make(&call, client))),
+                Some(call) => drop(client.request(|client| self.make(&call, client))),
                 None => client.sleep(i64::MAX),
             }
         }

@@ -133,6 +133,15 @@ fn look(client: &Client<'_>, model: &mut Model) {
             model.wrong.push(format!("{id} is there again"));
         }
         let runs = task.runs.clone();
+        let mut made = runs
+            .iter()
+            .flatten()
+            .filter(|run| !run.worker_id.is_empty());
+        if known.stopped && made.next().is_some() {
+            model
+                .wrong
+                .push(format!("{id} was canceled, then tried: {runs:?}"));
+        }
         let info = task.info();
         if !info.status.is_terminal() {
             continue;

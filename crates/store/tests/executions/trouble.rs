@@ -1,6 +1,6 @@
 //! A worker's calls, and what happens to it on their way.
 
-use crate::scene::{Answer, Call, make};
+use crate::scene::{Answer, Call};
 use crate::worker::{Failed, Worker};
 use crate::world::SECOND;
 
@@ -37,12 +37,26 @@ impl Worker<'_> {
                 self.scene.leave_behind(self.client, call);
             }
         } else if self.client.per_mille(troubles.stall) {
-            self.client
-                .note(|| format!("worker {} stands still", self.me));
-            self.scene.model().workers[self.me].stalled_until = now + some;
+            self.hold_up(now + some);
         } else if self.client.per_mille(troubles.cut) {
             self.cut_off();
         }
+    }
+
+    fn hold_up(&self, until: i64) {
+        self.client
+            .note(|| format!("worker {} stands still", self.me));
+        self.scene.model().workers[self.me].stalled_until = until;
+    }
+
+    /// It may be held up right when it was allowed to commit. None if it dies.
+    pub(crate) fn linger(&self) -> Option<()> {
+        let stall = self.scene.plan.troubles.stall;
+        if !self.scene.is_calm(self.client) && self.client.per_mille(10 * stall) {
+            let some = self.client.below(60 * SECOND as usize) as i64;
+            self.hold_up(self.client.now() + some);
+        }
+        self.stand_still()
     }
 
     /// It can't reach the application for a while.
@@ -61,6 +75,16 @@ impl Worker<'_> {
         }
     }
 
+    /// Whether the answer to a call must say that the task is canceled.
+    fn is_to_be_told(&self, call: &Call) -> bool {
+        let claim = match call {
+            Call::Claim(claim) => claim,
+            Call::Progress(report) => &report.claim,
+            _ => return false,
+        };
+        self.scene.model().is_canceled(&claim.task.task_id)
+    }
+
     pub(crate) fn call(&self, call: &Call) -> Result<Answer, Failed> {
         self.trouble();
         self.stand_still().ok_or(Failed::Dead)?;
@@ -75,7 +99,15 @@ impl Worker<'_> {
         }
         self.be_slow();
         self.called.set(self.client.now());
-        let answer = self.client.request(|client| make(call, client));
+        let to_tell = self.is_to_be_told(call);
+        let answer = self.client.request(|client| self.scene.make(call, client));
+        if let Ok(Answer::Claimed(claimed)) = &answer
+            && to_tell
+            && !claimed.canceled
+        {
+            self.scene
+                .wrong(format!("{call:?} was not told that it is canceled"));
+        }
         self.be_slow();
         self.trouble();
         self.stand_still().ok_or(Failed::Dead)?;

@@ -4,10 +4,9 @@
 use std::cell::Cell;
 
 use lance_maintenance_api::task::TaskId;
-use lance_maintenance_api::{ErrorName, TaskError};
 use lance_maintenance_dispatch::{
-    Claim, Dispatch, Finish, HEARTBEAT_SECONDS, Heartbeat, MAX_ATTEMPTS, MOST_ATTEMPTS, Outcome,
-    Report, TURN_SECONDS,
+    Claim, Claimed, Dispatch, Finish, HEARTBEAT_SECONDS, Heartbeat, MAX_ATTEMPTS, MOST_ATTEMPTS,
+    Outcome, TURN_SECONDS, TaskAddress,
 };
 use lance_maintenance_store::tasks::Tasks;
 
@@ -49,7 +48,7 @@ fn between(store: &Client<'_>, model: &model::Model, dispatch: &Dispatch) -> Vec
     }
     let others = model.tasks.iter().filter(|known| known.table == table);
     let others = others.filter(|known| known.id != dispatch.task_id);
-    let is_between = |known: &&model::Known| {
+    let is_between = |known: &&crate::known::Known| {
         let found = tasks.get(&known.id);
         found.is_ok_and(|task| {
             let mut runs = task.runs.iter().flatten();
@@ -119,6 +118,9 @@ impl<'a> Worker<'a> {
                 in_hand: model.in_hand(self.me),
                 room,
             };
+            let held = heartbeat.in_hand.iter().map(|held| held.task.clone());
+            let to_tell: Vec<TaskAddress> =
+                held.filter(|it| model.is_canceled(&it.task_id)).collect();
             drop(model);
             let pause = match self.call(&Call::Heartbeat(heartbeat)) {
                 Ok(Answer::TakeUp(listed)) => {
@@ -133,6 +135,7 @@ impl<'a> Worker<'a> {
                     if self.is_over() {
                         return;
                     }
+                    self.learn(&to_tell, &listed.canceled);
                     let any = !listed.tasks.is_empty();
                     for task in listed.tasks {
                         let room = self.scene.plan.room;
@@ -197,20 +200,27 @@ impl<'a> Worker<'a> {
         let sent = self.client.now();
         let dropped = self.scene.model().dropped;
         let ended = self.scene.model().has_ended(id);
-        match self.insist(&Call::Claim(claim.clone()), i64::MAX) {
-            Ok(_) if ended => self.scene.wrong(format!("{id} is claimed after its end")),
-            Ok(Answer::Wait(true)) => {
+        let canceled = match self.insist(&Call::Claim(claim.clone()), i64::MAX) {
+            Ok(_) if ended => {
+                self.scene.wrong(format!("{id} is claimed after its end"));
+                return Some(Attempted::Done);
+            }
+            Ok(Answer::Claimed(Claimed { wait: true, .. })) => {
                 self.scene.model().told_to_wait(id, sent);
                 return Some(Attempted::Waits);
             }
-            Ok(_) => self.granted(dispatch, sent, dropped)?,
+            Ok(Answer::Claimed(claimed)) => {
+                self.granted(dispatch, sent, dropped)?;
+                claimed.canceled
+            }
+            Ok(_) => return None,
             Err(Failed::Dead) => return None,
             Err(_) => {
                 self.scene.model().waits_no_more(id);
                 return Some(Attempted::Done);
             }
-        }
-        let outcome = self.operate(dispatch, &claim);
+        };
+        let outcome = self.operate(dispatch, &claim, canceled);
         let alive = !self.is_over();
         if alive {
             self.scene.model().rest(self.me, id);
@@ -222,6 +232,7 @@ impl<'a> Worker<'a> {
                 Err(Failed::Dead) => return None,
                 Err(_) => return Some(Attempted::Done),
             },
+            params: None,
         };
         match self.insist(&Call::Finish(finish.clone()), FINISH) {
             Ok(_) => self.ended(&finish),
@@ -229,6 +240,27 @@ impl<'a> Worker<'a> {
             Err(_) => {}
         }
         Some(Attempted::Done)
+    }
+
+    /// What a heartbeat says of canceled tasks in hand. `to_tell`: those that it must, unless they ended.
+    fn learn(&self, to_tell: &[TaskAddress], canceled: &[TaskAddress]) {
+        let alone = self.scene.world.alone();
+        let mut model = self.scene.model();
+        for address in canceled {
+            model.tell(self.me, self.life, &address.task_id);
+        }
+        for address in to_tell.iter().filter(|it| !canceled.contains(it)) {
+            let found = Tasks::new(&alone, &address.table_id).get(&address.task_id);
+            if found.is_ok_and(|task| task.end.is_none()) {
+                let text = format!("{address:?} is canceled, and worker {} not told", self.me);
+                model.wrong.push(text);
+            }
+        }
+    }
+
+    /// Whether the worker's heartbeat was told that a task is canceled.
+    pub(crate) fn is_told(&self, id: &TaskId) -> bool {
+        self.scene.model().is_told(self.me, self.life, id)
     }
 
     /// Notes that an attempt was granted, and that the one before was lost.
@@ -280,45 +312,6 @@ impl<'a> Worker<'a> {
         Some(())
     }
 
-    /// Does the work, and commits it.
-    fn operate(&self, dispatch: &Dispatch, claim: &Claim) -> Result<Outcome, Failed> {
-        let id = &dispatch.task_id;
-        let table = model::table_number(&dispatch.table.id);
-        let steps = self.client.below(4);
-        for step in 0..=steps {
-            let pause = self.client.below(self.scene.plan.longest / (steps + 1)) as i64;
-            self.client.sleep(pause);
-            self.trouble();
-            self.stand_still().ok_or(Failed::Dead)?;
-            if step == steps || self.client.below(2) == 0 {
-                continue;
-            }
-            let report = Report {
-                claim: claim.clone(),
-                percent: step as u8,
-                message: String::new(),
-            };
-            if let Err(Failed::Lost | Failed::Dead) = self.call(&Call::Progress(report)) {
-                return Err(Failed::Lost);
-            }
-        }
-        if self.is_over() {
-            return Err(Failed::Dead);
-        }
-        let fails = self.client.per_mille(self.scene.plan.troubles.fails);
-        let mut model = self.scene.model();
-        let known = model.know(id, table);
-        if fails && known.effect.is_none() {
-            let error = TaskError::new(ErrorName::InvalidInput, "no such column");
-            return Ok(Outcome::Failed(error));
-        }
-        // Looking for a commit of the task and making one is one step: a commit that meets another
-        // since the look fails, and the look is made again.
-        let by = *known.effect.get_or_insert(dispatch.attempt);
-        let result = [("by".to_owned(), by.into())];
-        Ok(Outcome::Completed(result.into_iter().collect()))
-    }
-
     /// The application took an end: it is the task's.
     fn ended(&self, finish: &Finish) {
         let alone = self.scene.world.alone();
@@ -343,7 +336,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Repeats a call until it is answered, or for this long.
-    fn insist(&self, call: &Call, micros: i64) -> Result<Answer, Failed> {
+    pub(crate) fn insist(&self, call: &Call, micros: i64) -> Result<Answer, Failed> {
         let until = self.client.now().saturating_add(micros);
         let mut pause = SECOND / 5;
         loop {

@@ -35,6 +35,12 @@ pub enum Plant {
     Loses(fn(&str) -> bool),
     /// Workers don't say which of their lives it is.
     NoLives,
+    /// Claims don't see which tasks are canceled.
+    BlindClaims,
+    /// Cancels take no fences.
+    UnfencedCancels,
+    /// Attempts at canceled tasks don't look whether one before is about to commit.
+    NoNotes,
     /// Values are read otherwise than they were written, if this says how, by key, value and time.
     Alters(fn(&str, &[u8], i64) -> Option<Vec<u8>>),
 }

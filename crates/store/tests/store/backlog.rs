@@ -40,6 +40,7 @@ fn complete(store: &MemoryStore, address: &TaskAddress, now: i64) {
     let finish = Finish {
         claim,
         outcome: Outcome::Completed(Default::default()),
+        params: None,
     };
     execution.finish(finish, || now).unwrap();
 }

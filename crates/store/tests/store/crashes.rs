@@ -37,6 +37,7 @@ fn finish(id: &TaskId, attempt: u32) -> Finish {
     Finish {
         claim: claim(id, attempt),
         outcome: Outcome::Completed(Default::default()),
+        params: None,
     }
 }
 

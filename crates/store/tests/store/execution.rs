@@ -14,6 +14,7 @@ fn completed(id: &TaskId, worker: &str, attempt: u32) -> Finish {
     Finish {
         claim: claim(id, worker, attempt),
         outcome: Outcome::Completed(Default::default()),
+        params: None,
     }
 }
 
@@ -21,6 +22,7 @@ fn failed(id: &TaskId, worker: &str, attempt: u32) -> Finish {
     Finish {
         claim: claim(id, worker, attempt),
         outcome: Outcome::Failed(TaskError::new(ErrorName::InvalidInput, "no such thing")),
+        params: None,
     }
 }
 
@@ -134,10 +136,11 @@ fn an_attempt_is_one_life_s() {
         let finish = Finish {
             claim: claim.clone(),
             outcome: Outcome::Completed(Default::default()),
+            params: None,
         };
         for refused in [
             execution.claim(&claim, || 0).map(drop),
-            execution.progress(&report),
+            execution.progress(&report).map(drop),
             execution.finish(finish, || 0),
         ] {
             assert_eq!(name(refused), ErrorName::ConcurrentModification, "{life}");
@@ -147,6 +150,7 @@ fn an_attempt_is_one_life_s() {
     let finish = Finish {
         claim: claim_in("1", &id, 1),
         outcome: Outcome::Completed(Default::default()),
+        params: None,
     };
     execution.finish(finish, || 1).unwrap();
     assert_eq!(status(&store, &id), TaskStatus::Completed);

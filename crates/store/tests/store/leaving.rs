@@ -70,6 +70,7 @@ fn what_is_handed_back_is_anybody_s_at_once() {
     let late = Finish {
         claim: claim(first, "a", 1),
         outcome: Outcome::Completed(Default::default()),
+        params: None,
     };
     let refused = Execution::new(store).finish(late, || 2 * SECOND);
     assert_eq!(name(refused), ErrorName::ConcurrentModification);

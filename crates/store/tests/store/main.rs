@@ -2,6 +2,7 @@
 
 mod access;
 mod backlog;
+mod canceling;
 mod catalog;
 mod catalog_crashes;
 mod crashes;

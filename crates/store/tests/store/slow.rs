@@ -10,7 +10,7 @@ use lance_maintenance_store::memory::MemoryStore;
 use lance_maintenance_store::tasks::Tasks;
 use lance_maintenance_store::{KeyValue, StoreError};
 
-use crate::support::{SECOND, TABLE, claim, compact, name, table};
+use crate::support::{SECOND, TABLE, address, claim, compact, name, table};
 
 /// A store of which every operation takes so long.
 #[derive(Default)]
@@ -72,6 +72,7 @@ fn what_happened_is_noted_with_the_time_at_which_it_did() {
     let finish = Finish {
         claim: claim(&id, "a", 1),
         outcome: Outcome::Completed(Default::default()),
+        params: None,
     };
     execution.finish(finish, now).unwrap();
     let ended = store.clock.get() - SECOND;
@@ -102,6 +103,7 @@ fn who_is_too_slow_is_told_to_try_again() {
     let finish = || Finish {
         claim: claim(&id, "a", 1),
         outcome: Outcome::Completed(Default::default()),
+        params: None,
     };
     assert_eq!(
         name(execution.finish(finish(), now)),
@@ -207,6 +209,7 @@ fn a_claim_held_up_while_its_task_ends_and_is_deleted_is_not_granted() {
         let finish = Finish {
             claim: claim(&id, "one", 1),
             outcome: Outcome::Completed(Default::default()),
+            params: None,
         };
         execution.finish(finish, || 2).unwrap();
         tasks.delete(&id, || 3).unwrap();
@@ -221,4 +224,28 @@ fn a_claim_held_up_while_its_task_ends_and_is_deleted_is_not_granted() {
         .unwrap_err();
     assert_eq!(error.name, ErrorName::ConcurrentModification);
     assert_eq!(tasks.get(&id).unwrap_err().name, ErrorName::TaskNotFound);
+}
+
+/// The fences go with the task, so that the claim gets one anew.
+#[test]
+fn a_claim_held_up_while_its_task_is_canceled_and_deleted_is_not_granted() {
+    let store = MemoryStore::default();
+    let tasks = Tasks::new(&store, TABLE);
+    let submitted = tasks.submit(&table(TABLE), compact(), "R", [7; 10], 10, || 0);
+    let id = submitted.unwrap().submitted.task_id;
+    let ends_and_goes = || {
+        let canceled = Execution::new(&store).cancel(&address(&id), || 2).unwrap();
+        assert!(canceled.status().is_terminal());
+        tasks.delete(&id, || 3).unwrap();
+    };
+    let slow = Meanwhile {
+        store: &store,
+        after: "dropped/",
+        happens: Cell::new(Some(&ends_and_goes)),
+    };
+    let refused = Execution::new(&slow).claim(&claim(&id, "one", 1), || 4);
+    assert_eq!(name(refused), ErrorName::ConcurrentModification);
+    let keys = store.keys().unwrap().into_iter();
+    let left: Vec<String> = keys.filter(|key| key.starts_with("task/")).collect();
+    assert_eq!(left, [format!("task/{TABLE}/lance_compact/1/freeing")]);
 }

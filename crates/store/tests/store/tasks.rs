@@ -28,6 +28,7 @@ fn complete(store: &MemoryStore, id: &TaskId) {
     let finish = Finish {
         claim,
         outcome: Outcome::Completed(Default::default()),
+        params: None,
     };
     Execution::new(store).finish(finish, || 6).unwrap();
 }

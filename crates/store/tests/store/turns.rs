@@ -39,6 +39,7 @@ fn end(store: &MemoryStore, id: &TaskId, worker: &str, attempt: u32, now: i64) {
     let finish = Finish {
         claim: claim(id, worker, attempt),
         outcome: Outcome::Completed(Default::default()),
+        params: None,
     };
     Execution::new(store).finish(finish, || now).unwrap();
 }
