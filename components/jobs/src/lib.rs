@@ -94,11 +94,15 @@ fn status(store: &SpinStore, task: Task) -> Result<JobStatus, ApiError> {
     let given = options(&task.submitted.params);
     let table_id = task.submitted.table.id.clone();
     let has_begun = task.last_run().is_some();
+    let cancel_requested = task.canceled && !task.status().is_terminal();
     let mut info = task.info();
     if has_begun {
         info.progress = Tasks::new(store, &table_id).progress(&info.task_id)?;
     }
-    Ok(JobStatus::new(&table_id, info, given))
+    Ok(JobStatus {
+        cancel_requested,
+        ..JobStatus::new(&table_id, info, given)
+    })
 }
 
 /// That there is no such task is said of a job.

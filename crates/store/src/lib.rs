@@ -14,7 +14,6 @@
 //! Pure logic over the trait [`KeyValue`]; [`memory`] implements it for tests.
 
 pub mod access;
-pub mod all_tasks;
 pub mod catalog;
 pub mod execution;
 mod fence;

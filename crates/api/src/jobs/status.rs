@@ -49,6 +49,9 @@ pub struct JobStatus {
     pub state: JobState,
     /// What it does.
     pub operation: JobOperation,
+    /// Whether it is to be stopped. It goes on to the next point where it can be, and then ends.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cancel_requested: bool,
     /// How: what was given at submit, and nothing that was left out.
     pub options: Map<String, Value>,
     /// The id under which the OSS API knows it.
@@ -175,6 +178,7 @@ impl JobStatus {
             job_id: JobId::new(table_id, &task.task_id).to_string(),
             state,
             operation,
+            cancel_requested: false,
             options,
             task_id: task.task_id.to_string(),
             created_at: task.created_at,

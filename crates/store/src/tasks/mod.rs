@@ -1,7 +1,9 @@
 //! Tasks as clients see them: submit, get, list, delete.
 
+mod all;
 mod record;
 
+pub use all::{TasksPage, TasksPlace};
 pub use record::{End, Run, SubmittedTask, Task};
 
 use lance_maintenance_api::listing::{ListTasksQuery, ListTasksResponse, Marker};

@@ -3,8 +3,8 @@
 use lance_maintenance_api::ApiError;
 use lance_maintenance_api::task::TaskType;
 
+use super::{Task, Tasks};
 use crate::key_value::KeyValue;
-use crate::tasks::{Task, Tasks};
 
 /// How many types there are, and so logs of a table's tasks.
 const TYPES: usize = TaskType::ALL.len();
