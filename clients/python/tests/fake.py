@@ -118,6 +118,13 @@ class _Handler(BaseHTTPRequestHandler):
         except HangUp:
             self.close_connection = True
             return
+        try:
+            self._send(answer)
+        except OSError:
+            # Nobody waits for it any more.
+            self.close_connection = True
+
+    def _send(self, answer: Answer) -> None:
         content = answer.content()
         self.send_response(answer.status)
         for name, value in answer.headers.items():

@@ -4,11 +4,13 @@ answer read as JSON or raised."""
 from __future__ import annotations
 
 import json
+import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
+from functools import cache
 from typing import Any
 from urllib.parse import quote
 
@@ -50,7 +52,7 @@ class Transport:
         self._timeout = timeout
         self._until = until
         self._auth = auth
-        self._http = httpx.Client(auth=auth, follow_redirects=False)
+        self._http = httpx.Client(auth=auth, verify=_tls(), follow_redirects=False)
 
     def close(self) -> None:
         self._http.close()
@@ -181,6 +183,12 @@ class Transport:
             "address of lance-maintenance, and that nothing between changes its answers.",
             status=status,
         )
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    # Reading the certificates takes a good part of a second, and some callers make many clients.
+    return httpx.create_ssl_context()
 
 
 def segment(text: str, what: str) -> str:
