@@ -6,6 +6,12 @@ from fake import KEY, REGION, SECRET, Fake
 from lance_maintenance_client import MaintenanceClient, _transport
 
 
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is sent to this machine stays on it."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
 @pytest.fixture
 def fake() -> Iterator[Fake]:
     """A server; whatever it was sent has to be signed."""

@@ -113,3 +113,13 @@ def test_a_task_at_its_end(fake, client, status):
     assert "Training" in text.getvalue()
     assert ("100%" in text.getvalue()) == (status == "completed")
     assert all(request.headers["x-lance-task-progress"] == "true" for request in fake.requests)
+
+
+@pytest.mark.parametrize("job_id", ["", "a/b", None])
+def test_what_can_not_be_waited_for(fake, client, job_id):
+    with pytest.raises(MaintenanceError) as raised:
+        client.wait(job_id, progress=False)
+    assert raised.value.code == "job_not_found"
+    with pytest.raises(MaintenanceError, match="'poll'"):
+        client.wait("j.1", progress=False, poll=0)
+    assert fake.requests == []

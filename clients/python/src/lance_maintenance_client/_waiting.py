@@ -8,7 +8,7 @@ from typing import TextIO, TypeVar
 
 from tqdm import tqdm
 
-from .errors import MaintenanceError
+from .errors import MaintenanceError, invalid
 from .types import Progress
 
 OUTAGE_SECONDS = 120.0
@@ -56,6 +56,8 @@ def wait_for(
     `look` gets the moment after which it is not to wait. Raises `TimeoutError` after `timeout`
     seconds. A service that is away for less than `OUTAGE_SECONDS` is waited for.
     """
+    if not poll > 0:
+        raise invalid("'poll' must be a number of seconds above 0.")
     until = None if timeout is None else time.monotonic() + timeout
     away_since: float | None = None
     while True:

@@ -143,7 +143,7 @@ class MaintenanceClient:
         Looks every `poll` seconds. `progress` is whether a bar is shown on stderr, or the file to
         write it to. After `timeout` seconds raises `TimeoutError`; the job goes on.
         """
-        bar = Bar(f"job {job_id[-8:]}", progress)
+        bar = Bar(f"job {str(job_id)[-8:]}", progress)
         try:
             return wait_for(
                 lambda until: self._job(job_id, until),
@@ -214,7 +214,7 @@ class MaintenanceClient:
     ) -> TaskInfo:
         """Waits for a task's end, and returns it as it is then: completed or failed. The rest is as
         with `wait`."""
-        bar = Bar(f"task {task_id[-8:]}", progress)
+        bar = Bar(f"task {str(task_id)[-8:]}", progress)
         try:
             return wait_for(
                 lambda until: self._task(table, task_id, True, until),
