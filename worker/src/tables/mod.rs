@@ -9,6 +9,7 @@
 //! | [`rows`], [`framing`] | the stream, decoded, and checked before |
 //! | [`describe`] | schema and numbers of a version |
 //! | [`exist`] | which locations hold a table |
+//! | [`health`] | how a table is |
 //! | [`versions`] | lists versions |
 //! | [`commit`] | makes a manifest that a client has staged a version |
 //! | [`purge`] | removes a dropped table's files |
@@ -20,6 +21,7 @@ pub mod create_only;
 pub mod describe;
 pub mod exist;
 pub mod framing;
+pub mod health;
 pub mod location;
 pub mod place;
 pub mod purge;
