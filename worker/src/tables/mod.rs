@@ -10,6 +10,7 @@
 //! | [`describe`] | schema and numbers of a version |
 //! | [`preview`] | what a task would do |
 //! | [`exist`] | which locations hold a table |
+//! | [`health`] | how a table is |
 //! | [`versions`] | lists versions |
 //! | [`commit`] | makes a manifest that a client has staged a version |
 //! | [`purge`] | removes a dropped table's files |
@@ -21,6 +22,7 @@ pub mod create_only;
 pub mod describe;
 pub mod exist;
 pub mod framing;
+pub mod health;
 pub mod location;
 pub mod place;
 pub mod preview;

@@ -107,7 +107,7 @@ fn is_manifest(parts: &[&str]) -> bool {
 }
 
 /// Whether Lance writes a file of this path.
-fn is_lance(parts: &[&str]) -> bool {
+pub(super) fn is_lance(parts: &[&str]) -> bool {
     of_chain(parts, |parts| match parts {
         [DATA, file] => has_extension(file, "lance"),
         // Large values lie in a folder of their data file's name.

@@ -1,8 +1,12 @@
-//! What to do about a table, and why: the rules.
+//! What to do about a table, and why.
+//!
+//! Indices come before a compaction, which merges neighbours only where the same index segments cover
+//! them, and a compaction before a cleanup, which frees the files that it replaced.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::{HealthReport, rules};
 use crate::jobs::JobOperation;
 
 /// One thing to do.
@@ -50,3 +54,26 @@ pub enum Rule {
     /// Bytes could be freed, and whoever asks wants that.
     OldVersions,
 }
+
+/// What to do about a table, in this order. Nothing that one of its tasks waits or runs for. Old versions
+/// are left alone unless somebody wants their space.
+pub fn advise(report: &HealthReport, wants_space: bool) -> Vec<Advice> {
+    let mut advice = Vec::new();
+    advice.extend(rules::missing_files(report));
+    advice.extend(rules::indices(report));
+    advice.extend(rules::compaction(report));
+    advice.extend(rules::column_files(report));
+    if wants_space {
+        advice.extend(rules::old_versions(report));
+    }
+    let tasks = report.tasks.as_deref().unwrap_or_default();
+    advice.retain(|advice| match &advice.job {
+        Some(job) => !tasks.iter().any(|task| task.operation == job.operation),
+        None => true,
+    });
+    advice
+}
+
+#[cfg(test)]
+#[path = "advice_tests.rs"]
+mod tests;

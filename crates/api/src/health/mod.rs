@@ -6,6 +6,9 @@
 //! Sections are computed one by one. One that fails is absent, and `errors` says why under its name.
 
 pub mod advice;
+mod rules;
+#[cfg(test)]
+mod samples;
 pub mod worth;
 
 use std::collections::BTreeMap;

@@ -117,6 +117,19 @@ impl CompactParams {
         })
     }
 
+    /// Those of a task that leaves everything to the table's configuration, but for its budgets.
+    pub fn left_out() -> Self {
+        Self {
+            target_rows_per_fragment: None,
+            materialize_deletions: None,
+            materialize_deletions_threshold: None,
+            max_rows_per_group: None,
+            max_bytes_per_file: None,
+            compaction_mode: None,
+            table_budgets: false,
+        }
+    }
+
     /// These as options of a job; null where nothing was given.
     pub(crate) fn job_options(&self) -> Value {
         json!({
