@@ -13,15 +13,16 @@ use axum::{Json, Router};
 use futures::StreamExt;
 use lance_maintenance_api::{ApiError, ErrorName};
 use lance_maintenance_dispatch::tables::{
-    COMMIT_PATH, CommitVersion, DESCRIBE_PATH, DescribeTable, EXIST_PATH, Existing, ListVersions,
-    PREVIEW_PATH, PURGE_PATH, Preview, PreviewTask, Purge, TableDescription, TableVersion,
-    TablesExist, VERSIONS_PATH, Versions, WRITE_LIMIT, WRITE_PATH, WriteTable, Written,
+    COMMIT_PATH, CheckHealth, CommitVersion, DESCRIBE_PATH, DescribeTable, EXIST_PATH, Existing,
+    HEALTH_PATH, HealthReport, ListVersions, PREVIEW_PATH, PURGE_PATH, Preview, PreviewTask, Purge,
+    TableDescription, TableVersion, TablesExist, VERSIONS_PATH, Versions, WRITE_LIMIT, WRITE_PATH,
+    WriteTable, Written,
 };
 use tokio::time::timeout;
 
 use super::{Desk, Refusal, not_taken, unavailable, unreadable, verify};
 use crate::intake::NotTaken;
-use crate::tables::{commit, describe, exist, preview, versions, write};
+use crate::tables::{commit, describe, exist, health, preview, versions, write};
 
 /// When a write that found no place may be tried again, in seconds.
 const RETRY_SECONDS: u64 = 1;
@@ -41,6 +42,7 @@ pub fn router() -> Router<Desk> {
         .route(VERSIONS_PATH, post(list_versions))
         .route(COMMIT_PATH, post(commit_version))
         .route(PURGE_PATH, post(purge_table))
+        .route(HEALTH_PATH, post(check_health))
         .route(PREVIEW_PATH, post(preview_task))
 }
 
@@ -146,6 +148,21 @@ async fn purge_table(
     let request: Purge = desk.read(&uri, &headers, body)?;
     desk.purges.offer(request)?;
     Ok(StatusCode::ACCEPTED)
+}
+
+async fn check_health(
+    State(desk): State<Desk>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Json<HealthReport>, Refusal> {
+    let request: CheckHealth = desk.read(&uri, &headers, body)?;
+    let tables = desk.tables.clone();
+    let report = desk.look(async move {
+        let place = tables.place(&request.location).await?;
+        health::check(&place, &request).await
+    });
+    Ok(Json(report.await?))
 }
 
 async fn preview_task(
