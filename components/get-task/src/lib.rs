@@ -1,6 +1,6 @@
 //! GetLanceTaskStatus.
 
-use lance_maintenance_api::task::GetTaskResponse;
+use lance_maintenance_api::task::{GetTaskResponse, TaskInfo};
 use lance_maintenance_guest::{Reply, SpinStore, context};
 use lance_maintenance_store::tasks::Tasks;
 use spin_sdk::http::{IntoResponse, Request};
@@ -12,10 +12,15 @@ async fn handle(request: Request) -> impl IntoResponse {
         let task_id = context.task_id()?;
         let store = SpinStore::open()?;
         let tasks = Tasks::new(&store, &context.table()?.id);
-        let mut task_info = tasks.get(&task_id)?.info();
-        if context.with_progress {
-            task_info.progress = tasks.progress(&task_id)?;
-        }
+        let task = tasks.get(&task_id)?;
+        let progress = match context.with_progress {
+            true => tasks.progress(&task)?,
+            false => None,
+        };
+        let task_info = TaskInfo {
+            progress,
+            ..task.info()
+        };
         Ok(Reply::json(&GetTaskResponse { task_info }))
     })
     .await

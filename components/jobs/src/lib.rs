@@ -7,6 +7,7 @@ use lance_maintenance_api::jobs::{JobId, JobRequest, JobStatus};
 use lance_maintenance_api::listing::Marker;
 use lance_maintenance_api::operation::Operation;
 use lance_maintenance_api::query::Query;
+use lance_maintenance_api::task::TaskInfo;
 use lance_maintenance_api::{ApiError, ErrorName};
 use lance_maintenance_dispatch::{CANCEL_PATH, TaskAddress};
 use lance_maintenance_guest::{
@@ -93,12 +94,12 @@ async fn tell_worker(address: &TaskAddress) -> Result<(), ApiError> {
 fn status(store: &SpinStore, task: Task) -> Result<JobStatus, ApiError> {
     let given = options(&task.submitted.params);
     let table_id = task.submitted.table.id.clone();
-    let has_begun = task.last_run().is_some();
     let cancel_requested = task.canceled && !task.status().is_terminal();
-    let mut info = task.info();
-    if has_begun {
-        info.progress = Tasks::new(store, &table_id).progress(&info.task_id)?;
-    }
+    let progress = Tasks::new(store, &table_id).progress(&task)?;
+    let info = TaskInfo {
+        progress,
+        ..task.info()
+    };
     Ok(JobStatus {
         cancel_requested,
         ..JobStatus::new(&table_id, info, given)

@@ -2,7 +2,6 @@
 
 use lance_maintenance_api::listing::ListTasksQuery;
 use lance_maintenance_api::query::Query;
-use lance_maintenance_api::task::TaskStatus;
 use lance_maintenance_guest::{Reply, SpinStore, context};
 use lance_maintenance_store::tasks::Tasks;
 use spin_sdk::http::{IntoResponse, Request};
@@ -14,15 +13,7 @@ async fn handle(request: Request) -> impl IntoResponse {
         let table = context.table()?;
         let query = ListTasksQuery::parse(&Query::parse(&context.query)?, &table.id)?;
         let store = SpinStore::open()?;
-        let tasks = Tasks::new(&store, &table.id);
-        let mut listed = tasks.list(&query)?;
-        if context.with_progress {
-            // The others are where they were, or at their end.
-            let running = listed.tasks.iter_mut();
-            for task in running.filter(|task| task.status == TaskStatus::Running) {
-                task.progress = tasks.progress(&task.task_id)?;
-            }
-        }
+        let listed = Tasks::new(&store, &table.id).list(&query, context.with_progress)?;
         Ok(Reply::json(&listed))
     })
     .await

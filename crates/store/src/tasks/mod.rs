@@ -8,7 +8,7 @@ pub use record::{End, Run, SubmittedTask, Task};
 
 use lance_maintenance_api::listing::{ListTasksQuery, ListTasksResponse, Marker};
 use lance_maintenance_api::params::TaskParams;
-use lance_maintenance_api::task::{Progress, TaskId, TaskType};
+use lance_maintenance_api::task::{Progress, TaskId, TaskInfo, TaskStatus, TaskType};
 use lance_maintenance_api::{ApiError, ErrorName};
 use lance_maintenance_dispatch::{MAX_ATTEMPTS, TableRef};
 
@@ -136,22 +136,47 @@ impl<'a, S: KeyValue> Tasks<'a, S> {
         Ok(task.filter(|task| task.submitted.task_id == *id))
     }
 
-    /// How far the task's current attempt is.
-    pub fn progress(&self, id: &TaskId) -> Result<Option<Progress>, StoreError> {
-        get_json(self.store, &keys::task_progress(&self.key(id)))
+    /// How far a task is: what its attempt said last, and all of it once it is done. Nothing is known of
+    /// one that waits.
+    pub fn progress(&self, task: &Task) -> Result<Option<Progress>, StoreError> {
+        match task.status() {
+            TaskStatus::Submitted => Ok(None),
+            TaskStatus::Completed => Ok(Some(Progress {
+                percent: 100,
+                message: "done".to_owned(),
+            })),
+            _ => {
+                let key = self.key(&task.submitted.task_id);
+                get_json(self.store, &keys::task_progress(&key))
+            }
+        }
     }
 
-    /// A page of the tasks of one type, newest first.
-    pub fn list(&self, query: &ListTasksQuery) -> Result<ListTasksResponse, ApiError> {
+    /// A page of the tasks of one type, newest first; `with_progress`: and how far each is.
+    pub fn list(
+        &self,
+        query: &ListTasksQuery,
+        with_progress: bool,
+    ) -> Result<ListTasksResponse, ApiError> {
         let task_type = query.task_type;
         let page = self.page(task_type, query.below, query.max_results)?;
+        let info = |task: Task| -> Result<TaskInfo, StoreError> {
+            let progress = match with_progress {
+                true => self.progress(&task)?,
+                false => None,
+            };
+            Ok(TaskInfo {
+                progress,
+                ..task.info()
+            })
+        };
         let marker = Marker::new(self.table_id, task_type.as_str());
         Ok(ListTasksResponse {
             tasks: page
                 .entries
                 .into_iter()
-                .map(|(_, task)| task.info())
-                .collect(),
+                .map(|(_, task)| info(task))
+                .collect::<Result<_, _>>()?,
             next_marker: page
                 .next
                 .map(|slot| marker.encode(slot))
