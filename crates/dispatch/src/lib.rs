@@ -44,9 +44,15 @@
 //! canceled, and the answers to its claims and reports say so; beside that the application tells the
 //! worker that it calls, which need not be the one that has the task. The worker stops at the next safe
 //! point, removes what it has written, and ends the task as failed with `Canceled`. A commit that was
-//! allowed by an answer from before goes on, and the task ends as what it did. An attempt above 1 that
-//! is canceled looks for the commit of those before. A task that nobody was granted ends at once, and
-//! its claims are refused.
+//! allowed by an answer from before goes on, and the task ends as what it did: before a commit a worker
+//! notes at the table that it is about to make it, then reports. A task that nobody was granted ends at
+//! once, and its claims are refused.
+//!
+//! What ended as `Canceled` has had no effect. So an attempt above 1 that learns that it is canceled looks
+//! then, and not before, for the commits of the attempts before it. If there is one, the task ends as what
+//! that did. If there is none, but a note that one was about to be made, it may have been allowed and be
+//! made yet, by a worker that was held up: the attempt goes on as if it were not canceled, and its own
+//! commit meets the other.
 //!
 //! **Leaving.** A worker that stops in order claims nothing more, waits for the answers to its claims,
 //! stops what it runs, and then leaves: what it has in hand is anybody's at once, without the lease

@@ -12,6 +12,7 @@
 //! way: who canceled it may have died before. An attempt whose fence was taken by one that died is
 //! nobody's, as in a claim, and the next one's fence is taken.
 
+use lance_maintenance_api::task::TaskId;
 use lance_maintenance_api::{ApiError, ErrorName, TaskError};
 use lance_maintenance_dispatch::{Heartbeat, MOST_ATTEMPTS, Outcome, TaskAddress};
 
@@ -33,23 +34,25 @@ impl<S: KeyValue> Execution<'_, S> {
         if !task.is_open() {
             return Ok(task);
         }
-        let record = keys::task_cancel(&tasks.key(id));
         if !task.canceled {
-            set_json(self.store, &record, &now())?;
-            // Only what is seen from here on was not told.
-            match tasks.read(id)? {
-                Some(found) => task = found,
-                None => {
-                    self.store.delete_many(&[record])?;
-                    return tasks.get(id);
-                }
-            }
+            set_json(self.store, &keys::task_cancel(&tasks.key(id)), &now())?;
+            // Whoever has been granted it by now may not know.
+            task = self.get_or_clear(&tasks, id)?;
         }
         if !task.is_open() || task.was_granted() {
             return Ok(task);
         }
         self.end_canceled(&tasks, &task, &now)?;
-        tasks.get(id)
+        self.get_or_clear(&tasks, id)
+    }
+
+    /// The task with this id; if it has been deleted meanwhile, what was written since goes, too.
+    fn get_or_clear(&self, tasks: &Tasks<'_, S>, id: &TaskId) -> Result<Task, ApiError> {
+        let found = tasks.read(id)?;
+        if found.is_none() {
+            self.store.delete_many(&tasks.rest(id, MOST_ATTEMPTS))?;
+        }
+        found.ok_or_else(TaskId::not_found)
     }
 
     /// Those of the tasks that a worker has in hand that are to be stopped and have not ended.

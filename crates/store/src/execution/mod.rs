@@ -185,10 +185,7 @@ impl<'a, S: KeyValue> Execution<'a, S> {
             Some(task) => Ok(task.canceled),
             // It ended and was deleted, and its fences with it: that was how this claim got one.
             None => {
-                let key = tasks.key(id);
-                let fence = keys::task_claim_fence(&key, claim.attempt);
-                let run = keys::task_run(&key, claim.attempt);
-                self.store.delete_many(&[run, fence])?;
+                self.store.delete_many(&tasks.rest(id, MOST_ATTEMPTS))?;
                 Err(lost("The task has been deleted."))
             }
         }

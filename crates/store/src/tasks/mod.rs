@@ -221,16 +221,8 @@ impl<'a, S: KeyValue> Tasks<'a, S> {
         // Before the records go: cut short in between, the deletion is repeated.
         let owner = places::free(self.store, &log, &key, &now)?;
         // The task goes first: a claim that is held up and gets a fence anew looks whether it is there.
-        let mut records = Task::keys(self.table_id, id.task_type(), id.slot());
-        records.push(keys::task_progress(&key));
-        let attempts = task.runs.len() as u32;
-        if attempts > MAX_ATTEMPTS {
-            records.extend(Task::more_keys(self.table_id, id.task_type(), id.slot()));
-        }
-        let fences = (1..=attempts)
-            .map(|attempt| keys::task_claim_fence(&key, attempt))
-            .chain(keys::task_end_fences(&key));
-        records.extend(fences.flat_map(|fence| [keys::waiting(&fence), fence]));
+        let mut records = vec![key];
+        records.extend(self.rest(id, task.runs.len() as u32));
         // Whoever comes second finishes what the first may have left.
         self.store.delete_many(&records)?;
         if owner {
@@ -238,6 +230,23 @@ impl<'a, S: KeyValue> Tasks<'a, S> {
         } else {
             Err(TaskId::not_found())
         }
+    }
+
+    /// The keys of a task of so many attempts, but for that of the task as submitted and the fence of its
+    /// place. Where the task is deleted, they are left over.
+    pub(crate) fn rest(&self, id: &TaskId, attempts: u32) -> Vec<String> {
+        let key = self.key(id);
+        let mut rest = Task::keys(self.table_id, id.task_type(), id.slot());
+        rest.retain(|of_task| *of_task != key);
+        rest.push(keys::task_progress(&key));
+        if attempts > MAX_ATTEMPTS {
+            rest.extend(Task::more_keys(self.table_id, id.task_type(), id.slot()));
+        }
+        let fences = (1..=attempts)
+            .map(|attempt| keys::task_claim_fence(&key, attempt))
+            .chain(keys::task_end_fences(&key));
+        rest.extend(fences.flat_map(|fence| [keys::waiting(&fence), fence]));
+        rest
     }
 
     pub(crate) fn key(&self, id: &TaskId) -> String {

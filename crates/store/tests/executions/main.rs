@@ -7,10 +7,13 @@
 //! | `plan` | how much goes wrong in a schedule |
 //! | `schedule` | one schedule, and what must hold at its end |
 //! | `scene` | what the scripts have in common: calls, and when all is quiet |
-//! | `client` | clients: submit and hand over, get, list, delete, drop a table |
-//! | `worker` | workers: heartbeat, queue, claim, run, commit, finish |
+//! | `client` | clients: submit and hand over, get, list, cancel, delete, drop a table |
+//! | `worker` | workers: heartbeat, queue, claim, finish |
+//! | `operation` | what they do at the table: run, commit, stop |
 //! | `trouble` | their calls, and what happens to them on the way |
 //! | `model` | what everybody was told and has in hand |
+//! | `known` | what is known of a task |
+//! | `planted` | mistakes in some of the calls, that must be found |
 //!
 //! **What varies.** Two clients make up to 8 requests each about tasks of five types and two tables,
 //! with quotas from 1. One to three workers go by the real one's rules: a heartbeat every 5 s, one
@@ -20,6 +23,10 @@
 //! two; a request is held up, by up to 12 s at a time. Workers die, or leave and hand back what they have in hand,
 //! which may arrive when they are back; they start again under their names or never, stand still or are cut off for up to a minute; calls and answers are late, lost, or made twice at
 //! a time. A submit's hand-over is late or lost, or comes again after a restart, or its answer is, or the worker's queue is full.
+//! Up to half of the requests cancel a task, again and again, as any other request is cut short, held up and
+//! made twice at a time. A worker learns of that from a heartbeat or the answer to a claim or a report, of
+//! which it makes the last when it has noted at the table that it is about to commit; right after that it
+//! may be held up. Canceled, it commits nothing, unless an attempt before has, or is about to.
 //!
 //! **What is checked**, all along:
 //! - Of a table no two tasks run at a time on workers that were heard of (a heartbeat, or the claim)
@@ -36,18 +43,23 @@
 //! - Where nothing goes wrong: a task is not granted before an older one of its table that was asked
 //!   for three times within 8 s. (More is not promised: who asks is noted every 5 s, and forgotten
 //!   after 15 s. After a loss a worker that was restarted may pass others once.)
+//! - A task that ended as canceled has had no effect. One that nobody had been granted when a cancel was
+//!   answered has none any more, and if it had ended by then, it never began.
+//! - Once a cancel was answered, a claim or report is told, and a heartbeat of who has the task in hand; no
+//!   heartbeat offers its first attempt.
 //! - A list shows each task once, newest first, those that must be there and none that was deleted; a
 //!   deleted task stays deleted and is deleted once; no more tasks are kept than the quota allows.
 //!
 //! And at the end, when faults have stopped and the workers that are left have been at it for at most
 //! 25 minutes: what was answered has ended or was deleted; completed tasks were committed; tasks failed
-//! by their operation, by their table's drop, or after three attempts that were really lost; the
+//! by their operation, by a cancel, by their table's drop, or after three attempts that were really lost; the
 //! outboxes are drained; nobody has anything in hand; and, after two looks through all keys, no place of
 //! the quota was won, and none is lost.
 //!
 //! **What is not.** A stop of 20 s between a look at the clock and the write that it allows: after 30 s
 //! what a fence is for is given up. Clocks that differ. A first attempt that opens its table only after its worker was taken for dead and the
-//! next attempt committed: here every attempt finds an earlier one's commit. A worker that runs fewer
+//! next attempt committed: here every attempt finds an earlier one's commit,
+//! or its note that it is about to be made. A worker that runs fewer
 //! tasks at a time than it has tables; more than one folder per table; more notes than one heartbeat looks at.
 //!
 //! `EXECUTIONS=100000 EXECUTIONS_FROM=20000` runs more schedules, from this seed on;

@@ -359,6 +359,12 @@ impl Model {
         known.is_some_and(|known| known.canceled)
     }
 
+    /// The tasks of which that is so.
+    pub fn canceled(&self) -> Vec<TaskId> {
+        let canceled = self.tasks.iter().filter(|known| known.canceled);
+        canceled.map(|known| known.id.clone()).collect()
+    }
+
     /// Somebody read a task that has ended.
     pub fn ended(&mut self, info: TaskInfo, table: usize) {
         let known = self.know(&info.task_id, table);

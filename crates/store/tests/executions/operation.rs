@@ -63,7 +63,7 @@ impl Worker<'_> {
             }
             match self.call(&report(claim, step as u8)) {
                 Ok(Answer::Claimed(claimed)) if claimed.canceled => return Ok(true),
-                Err(Failed::Lost | Failed::Dead) => return Err(Failed::Lost),
+                Err(failed @ (Failed::Lost | Failed::Dead)) => return Err(failed),
                 _ => {}
             }
         }

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use lance_maintenance_api::task::TaskId;
 use lance_maintenance_dispatch::{
     Claim, Claimed, Dispatch, Finish, HEARTBEAT_SECONDS, Heartbeat, MAX_ATTEMPTS, MOST_ATTEMPTS,
-    Outcome, TURN_SECONDS, TaskAddress,
+    Outcome, TURN_SECONDS, TakeUp, TaskAddress,
 };
 use lance_maintenance_store::tasks::Tasks;
 
@@ -118,14 +118,13 @@ impl<'a> Worker<'a> {
                 in_hand: model.in_hand(self.me),
                 room,
             };
-            let held = heartbeat.in_hand.iter().map(|held| held.task.clone());
-            let to_tell: Vec<TaskAddress> =
-                held.filter(|it| model.is_canceled(&it.task_id)).collect();
+            let canceled = model.canceled();
             drop(model);
-            let pause = match self.call(&Call::Heartbeat(heartbeat)) {
+            let pause = match self.call(&Call::Heartbeat(heartbeat.clone())) {
                 Ok(Answer::TakeUp(listed)) => {
                     starting = false;
                     self.scene.model().contact(self.me, self.called.get());
+                    self.learn(&canceled, &heartbeat, &listed);
                     for purge in listed.purges {
                         // A purge that is not told of is listed again.
                         if self.call(&Call::Purged(purge.table_id)).is_err() {
@@ -135,7 +134,6 @@ impl<'a> Worker<'a> {
                     if self.is_over() {
                         return;
                     }
-                    self.learn(&to_tell, &listed.canceled);
                     let any = !listed.tasks.is_empty();
                     for task in listed.tasks {
                         let room = self.scene.plan.room;
@@ -242,19 +240,27 @@ impl<'a> Worker<'a> {
         Some(Attempted::Done)
     }
 
-    /// What a heartbeat says of canceled tasks in hand. `to_tell`: those that it must, unless they ended.
-    fn learn(&self, to_tell: &[TaskAddress], canceled: &[TaskAddress]) {
+    /// What the answer to a heartbeat says of canceled tasks. `known`: those that were known to be
+    /// canceled when it was sent.
+    fn learn(&self, known: &[TaskId], heartbeat: &Heartbeat, listed: &TakeUp) {
         let alone = self.scene.world.alone();
+        let is_known = |task: &TaskAddress| known.contains(&task.task_id);
         let mut model = self.scene.model();
-        for address in canceled {
-            model.tell(self.me, self.life, &address.task_id);
+        for task in &listed.canceled {
+            model.tell(self.me, self.life, &task.task_id);
         }
-        for address in to_tell.iter().filter(|it| !canceled.contains(it)) {
-            let found = Tasks::new(&alone, &address.table_id).get(&address.task_id);
+        let held = heartbeat.in_hand.iter().map(|held| &held.task);
+        for task in held.filter(|it| is_known(it) && !listed.canceled.contains(it)) {
+            let found = Tasks::new(&alone, &task.table_id).get(&task.task_id);
             if found.is_ok_and(|task| task.end.is_none()) {
-                let text = format!("{address:?} is canceled, and worker {} not told", self.me);
+                let text = format!("{task:?} is canceled, and worker {} not told", self.me);
                 model.wrong.push(text);
             }
+        }
+        let offered = listed.tasks.iter().filter(|offer| offer.attempt == 1);
+        for offer in offered.filter(|offer| is_known(&offer.address())) {
+            let text = format!("{} is canceled, and offered", offer.task_id);
+            model.wrong.push(text);
         }
     }
 

@@ -158,21 +158,28 @@ fn a_slow_submit_is_taken_back() {
     assert_eq!(there.iter().filter(is_task).count(), 1);
 }
 
-/// A store in which something happens right after a key of this kind was read for the first time.
+/// A store in which something happens right after a key of this kind was read for the first time, alone
+/// or with others.
 struct Meanwhile<'a> {
     store: &'a MemoryStore,
     after: &'static str,
     happens: Cell<Option<&'a dyn Fn()>>,
 }
 
-impl KeyValue for Meanwhile<'_> {
-    fn get(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        let value = self.store.get(key);
+impl Meanwhile<'_> {
+    fn was_read(&self, key: &str) {
         if key.starts_with(self.after)
             && let Some(happens) = self.happens.take()
         {
             happens();
         }
+    }
+}
+
+impl KeyValue for Meanwhile<'_> {
+    fn get(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let value = self.store.get(key);
+        self.was_read(key);
         value
     }
 
@@ -185,7 +192,9 @@ impl KeyValue for Meanwhile<'_> {
     }
 
     fn get_many(&self, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
-        self.store.get_many(keys)
+        let values = self.store.get_many(keys);
+        keys.iter().for_each(|key| self.was_read(key));
+        values
     }
 
     fn delete_many(&self, keys: &[String]) -> Result<(), StoreError> {
@@ -226,26 +235,34 @@ fn a_claim_held_up_while_its_task_ends_and_is_deleted_is_not_granted() {
     assert_eq!(tasks.get(&id).unwrap_err().name, ErrorName::TaskNotFound);
 }
 
-/// The fences go with the task, so that the claim gets one anew.
+/// The fences go with the task, so that a claim gets one anew, and so does a cancel.
 #[test]
-fn a_claim_held_up_while_its_task_is_canceled_and_deleted_is_not_granted() {
-    let store = MemoryStore::default();
-    let tasks = Tasks::new(&store, TABLE);
-    let submitted = tasks.submit(&table(TABLE), compact(), "R", [7; 10], 10, || 0);
-    let id = submitted.unwrap().submitted.task_id;
-    let ends_and_goes = || {
-        let canceled = Execution::new(&store).cancel(&address(&id), || 2).unwrap();
-        assert!(canceled.status().is_terminal());
-        tasks.delete(&id, || 3).unwrap();
-    };
-    let slow = Meanwhile {
-        store: &store,
-        after: "dropped/",
-        happens: Cell::new(Some(&ends_and_goes)),
-    };
-    let refused = Execution::new(&slow).claim(&claim(&id, "one", 1), || 4);
-    assert_eq!(name(refused), ErrorName::ConcurrentModification);
-    let keys = store.keys().unwrap().into_iter();
-    let left: Vec<String> = keys.filter(|key| key.starts_with("task/")).collect();
-    assert_eq!(left, [format!("task/{TABLE}/lance_compact/1/freeing")]);
+fn what_is_held_up_while_a_task_is_canceled_and_deleted_leaves_nothing() {
+    type Call = fn(&Execution<'_, Meanwhile<'_>>, &TaskId) -> ErrorName;
+    let claims: Call = |execution, id| name(execution.claim(&claim(id, "one", 1), || 4));
+    let cancels: Call = |execution, id| name(execution.cancel(&address(id), || 4));
+    let cases = [
+        ("dropped/", claims, ErrorName::ConcurrentModification),
+        ("task/", cancels, ErrorName::TaskNotFound),
+    ];
+    for (after, call, expected) in cases {
+        let store = MemoryStore::default();
+        let tasks = Tasks::new(&store, TABLE);
+        let submitted = tasks.submit(&table(TABLE), compact(), "R", [7; 10], 10, || 0);
+        let id = submitted.unwrap().submitted.task_id;
+        let ends_and_goes = || {
+            let canceled = Execution::new(&store).cancel(&address(&id), || 2).unwrap();
+            assert!(canceled.status().is_terminal());
+            tasks.delete(&id, || 3).unwrap();
+        };
+        let slow = Meanwhile {
+            store: &store,
+            after,
+            happens: Cell::new(Some(&ends_and_goes)),
+        };
+        assert_eq!(call(&Execution::new(&slow), &id), expected);
+        let keys = store.keys().unwrap().into_iter();
+        let left: Vec<String> = keys.filter(|key| key.starts_with("task/")).collect();
+        assert_eq!(left, [format!("task/{TABLE}/lance_compact/1/freeing")]);
+    }
 }
