@@ -202,7 +202,7 @@ impl Caller<'_> {
         };
         let listed = self
             .client
-            .request(|client| Tasks::new(client, &table_id(table)).list(&query));
+            .request(|client| Tasks::new(client, &table_id(table)).list(&query, false));
         let Ok(listed) = listed else {
             return;
         };

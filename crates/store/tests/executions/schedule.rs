@@ -196,7 +196,7 @@ fn quota(client: &Client<'_>, model: &mut Model, table: usize, task_type: TaskTy
         max_results: 1000,
         below: None,
     };
-    let listed = Tasks::new(client, &id).list(&query).unwrap();
+    let listed = Tasks::new(client, &id).list(&query, false).unwrap();
     let log = format!("tasks/{id}/{task_type}");
     let used = client.increment(&log, 0).unwrap();
     let freed = client.increment(&format!("{log}/freed"), 0).unwrap();

@@ -39,7 +39,7 @@ fn page(store: &MemoryStore, max_results: usize, below: Option<u64>) -> (Vec<Tas
         max_results,
         below,
     };
-    let page = Tasks::new(store, TABLE).list(&query).unwrap();
+    let page = Tasks::new(store, TABLE).list(&query, false).unwrap();
     let next = match page.next_marker.as_str() {
         "" => None,
         marker => Some(Marker::new(TABLE, "lance_compact").decode(marker).unwrap()),
