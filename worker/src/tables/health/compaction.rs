@@ -47,7 +47,9 @@ pub async fn outlook(
 ) -> Result<CompactionOutlook, ApiError> {
     let mut params = CompactParams::left_out();
     let table = effective(&params, dataset).map_err(|error| place.error(&error))?;
-    let target = table.target_rows_per_fragment.and_then(|rows| u64::try_from(rows).ok());
+    let target = table
+        .target_rows_per_fragment
+        .and_then(|rows| u64::try_from(rows).ok());
     let better = target
         .zip(row_bytes)
         .and_then(|(target, row_bytes)| better_target(target, row_bytes));

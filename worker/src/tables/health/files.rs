@@ -288,8 +288,7 @@ async fn missing(
 ) -> Result<Missing, ApiError> {
     let mut gone: Vec<String> = here.into_iter().collect();
     let is_index = |name: &String| name.starts_with(INDICES);
-    let (mut index_folders, mut data_files): (Vec<_>, Vec<_>) =
-        gone.drain(..).partition(is_index);
+    let (mut index_folders, mut data_files): (Vec<_>, Vec<_>) = gone.drain(..).partition(is_index);
     for (file, name) in elsewhere::missing(place, dataset, elsewhere).await? {
         match is_index(&file.name) {
             true => index_folders.push(name),
