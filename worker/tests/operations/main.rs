@@ -5,6 +5,7 @@ mod attempts;
 mod cleanup;
 mod compact;
 mod failures;
+mod health;
 mod optimize_indices;
 mod processes;
 mod scalar_index;
