@@ -295,5 +295,8 @@ fn outcome(
 }
 
 #[cfg(test)]
+#[path = "runner_canceling_tests.rs"]
+mod canceling_tests;
+#[cfg(test)]
 #[path = "runner_tests.rs"]
 mod tests;

@@ -9,7 +9,7 @@ use super::*;
 use crate::operations::supervisor::Supervisor;
 use crate::testing::{FakeApplication, dispatch};
 
-type Outcome = Result<Value, TaskError>;
+pub type Outcome = Result<Value, TaskError>;
 
 /// An operation that is a closure.
 struct Operation<F>(F);
@@ -37,15 +37,15 @@ where
     }
 }
 
-struct Bench {
-    fake: FakeApplication,
-    intake: Arc<Intake>,
-    runner: Runner,
+pub struct Bench {
+    pub fake: FakeApplication,
+    pub intake: Arc<Intake>,
+    pub runner: Runner,
     _halt: watch::Sender<bool>,
 }
 
 impl Bench {
-    async fn new(
+    pub async fn new(
         operation: impl Fn(Dispatch, Progress) -> BoxFuture<'static, Outcome> + Send + Sync + 'static,
     ) -> Self {
         let fake = FakeApplication::start().await;
@@ -70,15 +70,15 @@ impl Bench {
         }
     }
 
-    fn offer(&self, number: u64, location: &str) {
+    pub fn offer(&self, number: u64, location: &str) {
         self.intake.offer(dispatch(number, location)).unwrap();
     }
 
-    fn start(&self) -> tokio::task::JoinHandle<()> {
+    pub fn start(&self) -> tokio::task::JoinHandle<()> {
         tokio::spawn(self.runner.clone().run())
     }
 
-    async fn ends(&self, count: usize) -> Vec<Value> {
+    pub async fn ends(&self, count: usize) -> Vec<Value> {
         self.fake.wait_for(FINISH_PATH, count).await
     }
 }

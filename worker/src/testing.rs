@@ -27,7 +27,6 @@ use crate::intake::Intake;
 use crate::memory::MemoryBudget;
 use crate::metrics::Metrics;
 use crate::operations::Limits;
-
 use crate::purges::Purges;
 use crate::server::{self, Desk};
 use crate::storage::StorageOptions;
@@ -60,6 +59,8 @@ pub struct FakeApplication {
     listed: Arc<Mutex<TakeUp>>,
     /// How many more claims of a table's tasks have to wait for their turn.
     waits: Arc<Mutex<HashMap<String, usize>>>,
+    /// The path whose answers say that the task is to be stopped.
+    canceled: Arc<Mutex<Option<&'static str>>>,
 }
 
 impl FakeApplication {
@@ -72,6 +73,7 @@ impl FakeApplication {
             answers: Arc::default(),
             listed: Arc::default(),
             waits: Arc::default(),
+            canceled: Arc::default(),
         };
         let router = Router::new().fallback(answer).with_state(fake.clone());
         tokio::spawn(axum::serve(listener, router).into_future());
@@ -105,6 +107,11 @@ impl FakeApplication {
             .lock()
             .unwrap()
             .insert(table_id.to_owned(), claims);
+    }
+
+    /// Has the answers to calls of this path say that the task is to be stopped.
+    pub fn cancel_on(&self, path: &'static str) {
+        *self.canceled.lock().unwrap() = Some(path);
     }
 
     /// Whether a claim has to wait.
@@ -265,6 +272,9 @@ async fn answer(State(fake): State<FakeApplication>, request: Request) -> (Statu
             serde_json::to_string(&listed).unwrap()
         }
         CLAIM_PATH if fake.waits(&body) => json!({"wait": true}).to_string(),
+        path if *fake.canceled.lock().unwrap() == Some(path) => {
+            json!({"canceled": true}).to_string()
+        }
         _ => json!({}).to_string(),
     };
     // Last, so that whoever waits for the call finds its answer decided.

@@ -88,7 +88,7 @@ impl Supervisor for Strict {
 }
 
 /// What changes a table of these kinds, with what it needs to be there before.
-fn writing() -> Vec<(TaskParams, Option<TaskParams>)> {
+pub fn writing() -> Vec<(TaskParams, Option<TaskParams>)> {
     let by_id = scalar(r#"{"column":"id"}"#);
     let by_vector = r#"{"column":"vector","index_type":"IVF_FLAT","num_partitions":4}"#;
     vec![
@@ -105,7 +105,7 @@ fn writing() -> Vec<(TaskParams, Option<TaskParams>)> {
     ]
 }
 
-async fn prepared(before: &Option<TaskParams>) -> Table {
+pub async fn prepared(before: &Option<TaskParams>) -> Table {
     let table = Table::with_rows(0..500, 500).await;
     if let Some(params) = before {
         table.run(params.clone()).await.unwrap();
@@ -117,13 +117,13 @@ async fn prepared(before: &Option<TaskParams>) -> Table {
 }
 
 /// Checks that the table has all that its versions refer to, and nothing else.
-async fn check_files(table: &Table, case: &str) {
+pub async fn check_files(table: &Table, case: &str) {
     assert_eq!(table.missing().await, BTreeSet::new(), "{case}");
     assert_eq!(table.litter().await, BTreeSet::new(), "{case}");
 }
 
 /// How many versions the task made.
-async fn commits(table: &Table, ctx: &OperationContext) -> usize {
+pub async fn commits(table: &Table, ctx: &OperationContext) -> usize {
     let dataset = table.open().await;
     let mut commits = 0;
     for version in dataset.version_refs().await.unwrap() {

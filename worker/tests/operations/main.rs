@@ -2,6 +2,7 @@
 //! large.
 
 mod attempts;
+mod cancel;
 mod cleanup;
 mod compact;
 mod failures;
