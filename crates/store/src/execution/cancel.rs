@@ -1,12 +1,13 @@
 //! What stops a task.
 //!
-//! Who cancels a task writes that down, then looks whether somebody was granted an attempt; who is
-//! granted one writes that down, then looks whether the task is canceled. So one of them sees the other:
+//! Who cancels a task writes that down, then asks for the fence of its next attempt, unless somebody was
+//! granted one before; who is granted one looks after that whether the task is canceled. So the fence is
+//! the cancel's, or the other sees it:
 //!
 //! - **Somebody has it**: the answers to its claims, reports and heartbeats tell, and it ends the task.
 //!   So does the worker of an attempt that comes later: the one before may have committed.
-//! - **Nobody was granted one**: the task ends here. The fence of the next attempt is taken for that, so
-//!   that nobody is granted it meanwhile, and an ended task has no attempts after its end.
+//! - **Nobody was granted one**: the task ends here. Nobody is granted the attempt whose fence was taken
+//!   for that, nor one after it, so an ended task has no attempts after its end.
 //!
 //! Whoever meets a canceled task that nobody was granted, a claim or a heartbeat, ends it in the same
 //! way: who canceled it may have died before. An attempt whose fence was taken by one that died is
@@ -30,19 +31,17 @@ impl<S: KeyValue> Execution<'_, S> {
     pub fn cancel(&self, address: &TaskAddress, now: impl Fn() -> i64) -> Result<Task, ApiError> {
         let tasks = Tasks::new(self.store, &address.table_id);
         let id = &address.task_id;
-        let mut task = tasks.get(id)?;
+        let task = tasks.get(id)?;
         if !task.is_open() {
             return Ok(task);
         }
         if !task.canceled {
             set_json(self.store, &keys::task_cancel(&tasks.key(id)), &now())?;
-            // Whoever has been granted it by now may not know.
-            task = self.get_or_clear(&tasks, id)?;
         }
-        if !task.is_open() || task.was_granted() {
-            return Ok(task);
+        // Where somebody was granted an attempt since that was read, its fence tells.
+        if !task.was_granted() {
+            self.end_canceled(&tasks, &task, &now)?;
         }
-        self.end_canceled(&tasks, &task, &now)?;
         self.get_or_clear(&tasks, id)
     }
 
