@@ -63,6 +63,36 @@ pub fn test(
     Ok(())
 }
 
+/// Checks the Python package and runs its own tests, or those with `filter` in their names.
+pub fn test_package(
+    workspace: &Workspace,
+    stop: &Stop,
+    interpreter: &Path,
+    filter: Option<&str>,
+) -> anyhow::Result<()> {
+    let python = |arguments: &[&str]| {
+        let mut python = Command::new(interpreter);
+        python
+            .current_dir(workspace.root.join("clients/python"))
+            .args(arguments);
+        python
+    };
+    if filter.is_none() {
+        let mut ruff = python(&["-m", "ruff", "check", "--no-cache", "."]);
+        step::run(stop, "check the Python package", &mut ruff)?;
+        let mut mypy = python(&["-m", "mypy", "src", "--cache-dir"]);
+        mypy.arg(workspace.target().join("mypy"));
+        step::run(stop, "check the types of the Python package", &mut mypy)?;
+    }
+    let mut pytest = python(&["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
+    pytest.args(filter.iter().flat_map(|filter| ["-k", filter]));
+    let status = step::status_within(stop, "test the Python package", &mut pytest, Duration::MAX)?;
+    if !passed(status, filter.is_some()) {
+        bail!("test the Python package: pytest failed ({status})");
+    }
+    Ok(())
+}
+
 fn passed(status: ExitStatus, filtered: bool) -> bool {
     status.success() || filtered && status.code() == Some(NO_TESTS)
 }

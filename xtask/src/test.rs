@@ -75,6 +75,9 @@ fn run_all(
         summary.time("short fault campaign", || chaos::short(workspace, stop))?;
     }
     let interpreter = summary.time("Python", || python::environment(workspace, stop))?;
+    summary.time("Python package", || {
+        python::test_package(workspace, stop, &interpreter, filter)
+    })?;
     summary.time("clients", || {
         python::test(workspace, stop, &interpreter, filter)
     })

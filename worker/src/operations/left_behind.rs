@@ -55,22 +55,47 @@ pub async fn remove(table: &Table, ctx: &OperationContext, committed: bool) {
     }
 }
 
+/// Whether an earlier attempt at this task was about to commit, and may still.
+pub async fn may_commit(table: &Table, ctx: &OperationContext) -> Result<bool, Error> {
+    let books = books(table.journal.place(), ctx).await?;
+    Ok(books.into_iter().any(|((task_id, attempt), book)| {
+        let is_earlier = task_id == ctx.task_id && attempt != ctx.attempt;
+        is_earlier
+            && book
+                .committing
+                .is_some_and(|(_, since)| !is_too_late(since))
+    }))
+}
+
+/// Whether an attempt that was about to commit then no longer can.
+fn is_too_late(since: DateTime<Utc>) -> bool {
+    Utc::now() - since > COMMITTING
+}
+
+/// The books of a table, by task and attempt.
+async fn books(
+    place: &Place,
+    ctx: &OperationContext,
+) -> Result<BTreeMap<(String, u32), Book>, Error> {
+    let folder = place.books(&ctx.table_id);
+    let mut books = BTreeMap::new();
+    for file in &place.files_below(&folder).await? {
+        enter(&mut books, &folder, file);
+    }
+    Ok(books)
+}
+
 async fn remove_of(
     table: &Table,
     place: &Place,
     ctx: &OperationContext,
     committed: bool,
 ) -> Result<u64, Error> {
-    let folder = place.books(&ctx.table_id);
-    let found = place.files_below(&folder).await?;
-    if found.is_empty() {
+    let books = books(place, ctx).await?;
+    if books.is_empty() {
         return Ok(0);
     }
     let own = (ctx.task_id.as_str(), ctx.attempt);
-    let mut books = BTreeMap::new();
-    for file in &found {
-        enter(&mut books, &folder, file);
-    }
     // Of versions that are gone a branch may have what no version of the table has any more.
     let has_branches = !table.dataset.list_branches().await?.is_empty();
     let mut left = Vec::new();
@@ -78,7 +103,7 @@ async fn remove_of(
         let is_over = match &book.committing {
             None => true,
             Some(_) if has_branches => false,
-            Some((_, since)) => (committed && task_id == own.0) || Utc::now() - *since > COMMITTING,
+            Some((_, since)) => (committed && task_id == own.0) || is_too_late(*since),
         };
         if (task_id.as_str(), attempt) != own && is_over {
             left.push(book);

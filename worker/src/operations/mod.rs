@@ -59,7 +59,9 @@ use self::errors::to_task_error;
 use self::journal::Journal;
 use self::redact::Redactor;
 use self::store_watch::StoreWatch;
-use self::supervisor::{Changed, Measure, Phase, Phases, Stop, Supervisor, Unsupervised, canceled};
+use self::supervisor::{
+    Changed, Insisting, Measure, Phase, Phases, Stop, Supervisor, Unsupervised, canceled,
+};
 use self::table::Table;
 use crate::progress::Progress;
 
@@ -112,6 +114,14 @@ impl OperationContext {
             phases: Phases::default(),
             store_watch: StoreWatch::default(),
             limits: Limits::default(),
+        }
+    }
+
+    /// The same of an attempt that is made although its task is canceled.
+    fn insisting(&self) -> Self {
+        Self {
+            supervisor: Arc::new(Insisting(Arc::clone(&self.supervisor))),
+            ..self.clone()
         }
     }
 
@@ -208,20 +218,30 @@ async fn attempt(params: &TaskParams, ctx: &OperationContext) -> Result<Value, T
     outcome
 }
 
-/// What an earlier attempt at a task did that is canceled: if it has committed, the task is done.
+/// What an earlier attempt at a task did that is canceled: if it has committed, the task is done. One
+/// that was about to may still, held up for as long: then the task is done again, so that the two
+/// conflict, and one of them comes about.
 async fn look(params: &TaskParams, ctx: &OperationContext) -> Result<Value, TaskError> {
     let looking = async {
         let mut table = table::open(ctx).await?;
         left_behind::remove(&table, ctx, false).await;
-        match commit::find_own_commit(&table.dataset, ctx, 0).await {
-            Ok(Some(_)) => run_on(params, &mut table, ctx).await,
-            Ok(None) => Err(canceled()),
-            Err(error) => Err(to_task_error(&error, &Redactor::new(ctx))),
+        let failed = |error| to_task_error(&error, &Redactor::new(ctx));
+        let found = commit::find_own_commit(&table.dataset, ctx, 0).await;
+        if found.map_err(failed)?.is_some() {
+            return run_on(params, &mut table, ctx).await.map(Some);
+        }
+        match left_behind::may_commit(&table, ctx).await.map_err(failed)? {
+            true => Ok(None),
+            false => Err(canceled()),
         }
     };
-    tokio::select! {
-        outcome = looking => outcome,
-        what = ctx.store_watch.stalled(ctx.limits.store_timeout) => Err(stalled(what, ctx)),
+    let found = tokio::select! {
+        found = looking => found?,
+        what = ctx.store_watch.stalled(ctx.limits.store_timeout) => return Err(stalled(what, ctx)),
+    };
+    match found {
+        Some(done) => Ok(done),
+        None => attempt(params, &ctx.insisting()).await,
     }
 }
 

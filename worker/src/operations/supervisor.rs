@@ -150,6 +150,43 @@ pub struct Changed {
     pub bytes_removed: u64,
 }
 
+/// Whoever runs an attempt that is made although its task is canceled.
+#[derive(Clone, Debug)]
+pub struct Insisting(pub Arc<dyn Supervisor>);
+
+#[async_trait]
+impl Supervisor for Insisting {
+    async fn confirm(&self) -> Result<(), Refused> {
+        match self.0.confirm().await {
+            Err(Refused::Canceled) => Ok(()),
+            answer => answer,
+        }
+    }
+
+    fn is_canceled(&self) -> bool {
+        false
+    }
+
+    async fn stopped(&self) -> Stop {
+        match self.0.stopped().await {
+            Stop::Canceled => std::future::pending().await,
+            stop => stop,
+        }
+    }
+
+    fn runs_with(&self, params: TaskParams) {
+        self.0.runs_with(params);
+    }
+
+    async fn reserve(&self, bytes: u64) {
+        self.0.reserve(bytes).await;
+    }
+
+    fn measure(&self, measure: Measure) {
+        self.0.measure(measure);
+    }
+}
+
 /// Nobody: the attempt is always the one, never has to stop, and memory is always free.
 #[derive(Clone, Copy, Debug)]
 pub struct Unsupervised;

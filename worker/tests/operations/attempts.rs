@@ -137,7 +137,7 @@ pub async fn commits(table: &Table, ctx: &OperationContext) -> usize {
 }
 
 /// A table and a compaction that has rewritten it, and goes no further.
-async fn rewritten(table: &Table, ctx: &OperationContext) -> Opened {
+pub async fn rewritten(table: &Table, ctx: &OperationContext) -> Opened {
     let opened = open(ctx).await.unwrap();
     let TaskParams::Compact(params) = compact("{}") else {
         unreachable!()

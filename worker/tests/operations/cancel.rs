@@ -7,10 +7,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use lance_maintenance_api::ErrorName;
 use lance_maintenance_api::params::TaskParams;
+use lance_worker::operations::commit::begin_commit;
 use lance_worker::operations::run;
 use lance_worker::operations::supervisor::{Measure, Refused, Stop, Supervisor};
 
-use crate::attempts::{check_files, commits, prepared, writing};
+use crate::attempts::{check_files, commits, prepared, rewritten, writing};
+use crate::support::compact;
 
 /// Cancels a task at some point.
 #[derive(Debug)]
@@ -148,4 +150,21 @@ async fn what_an_attempt_before_has_done_is_done() {
             check_files(&table, &case).await;
         }
     }
+}
+
+/// The first attempt was told that it may commit, and was held up right then. Nobody knows whether it
+/// still will: so that it can't, the task is done.
+#[tokio::test]
+async fn what_an_attempt_before_may_still_do_is_done() {
+    let params = compact("{}");
+    let table = prepared(&None).await;
+    let mut ctx = table.context();
+    let held_up = rewritten(&table, &ctx).await;
+    begin_commit(&held_up, &ctx).await.unwrap();
+    ctx.attempt = 2;
+    ctx.supervisor = Arc::new(before());
+    let done = run(&params, &ctx).await.unwrap();
+    assert_eq!(done["fragments_added"], 1);
+    assert_eq!(commits(&table, &ctx).await, 1);
+    check_files(&table, "").await;
 }

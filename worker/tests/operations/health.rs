@@ -14,13 +14,14 @@ use lance_maintenance_api::health::{
     ColumnFiles, CompactionOutlook, FragmentSizes, HealthReport, IndexHealth,
 };
 use lance_maintenance_dispatch::tables::CheckHealth;
+use lance_worker::operations::Limits;
 use lance_worker::storage::StorageOptions;
 use lance_worker::tables::{Tables, health};
 
 use crate::support::{self, Table, batch, optimize, scalar, vector};
 
 async fn ask(location: &str, check_files: bool) -> Result<HealthReport, ApiError> {
-    let place = Tables::new(StorageOptions::default())
+    let place = Tables::new(StorageOptions::default(), Limits::default())
         .place(location)
         .await?;
     let request = CheckHealth {
