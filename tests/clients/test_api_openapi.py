@@ -105,6 +105,8 @@ class Stage:
         self.tasks = [submitted(client, table, "cleanup") for _ in range(30)]
         for task in self.tasks:
             client.wait(table, task)
+        listed = client.request("GET", f"/maintenance/v1/table/{quote(table)}/jobs")
+        self.jobs = [job["job_id"] for job in listed.json()["jobs"]]
         self.put_credential("openapi")
 
     def new_name(self) -> str:
@@ -151,6 +153,11 @@ class Stage:
         if "task_id" in path and not as_made():
             path["task_id"] = chance.choice(self.tasks)
             path["id"] = path["id"].replace("rows", self.table)
+        if "job_id" in path and not as_made():
+            path["job_id"] = chance.choice(self.jobs)
+        if "MaintenanceJob" in operation and isinstance(body, dict) and not as_made():
+            # The table's name, which may stand in the body once more.
+            body.pop("table", None)
         if "access_key_id" in path and not as_made():
             fresh = operation == "DeleteCredential"
             key = self.put_credential(self.new_name()) if fresh else "openapi"

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use lance_maintenance_api::ErrorName;
 use lance_maintenance_api::error::ErrorBody;
+use lance_maintenance_api::health::HealthReport;
+use lance_maintenance_api::jobs::JobStatus;
+use lance_maintenance_api::jobs::listing::ListJobsResponse;
 use lance_maintenance_api::listing::ListTasksResponse;
 use lance_maintenance_api::namespace::namespaces::{ListNamespacesResponse, NamespaceResponse};
 use lance_maintenance_api::namespace::tables::{
@@ -11,6 +14,7 @@ use lance_maintenance_api::namespace::tables::{
     ListTablesResponse, RenameTableResponse,
 };
 use lance_maintenance_api::namespace::versions::{ListTableVersionsResponse, TableVersionResponse};
+use lance_maintenance_api::preview::Preview;
 use lance_maintenance_api::result::{
     CleanupResult, CompactResult, IndexResult, OptimizeIndicesResult,
 };
@@ -35,6 +39,10 @@ pub fn schemas() -> Map<String, Value> {
     add::<CleanupResult>(&mut generator);
     add::<IndexResult>(&mut generator);
     add::<OptimizeIndicesResult>(&mut generator);
+    add::<HealthReport>(&mut generator);
+    add::<Preview>(&mut generator);
+    add::<JobStatus>(&mut generator);
+    add::<ListJobsResponse>(&mut generator);
     add::<NamespaceResponse>(&mut generator);
     add::<ListNamespacesResponse>(&mut generator);
     add::<ListTablesResponse>(&mut generator);
@@ -52,6 +60,10 @@ pub fn schemas() -> Map<String, Value> {
     );
     if let Some(info) = schemas.get_mut("TaskInfo") {
         add_results(info);
+    }
+    let results = job_results(&schemas);
+    if let Some(status) = schemas.get_mut("JobStatus") {
+        status["properties"]["result"] = results;
     }
     schemas.values_mut().for_each(without_sources);
     schemas
@@ -104,6 +116,34 @@ fn result_name(task_type: TaskType) -> &'static str {
         TaskType::OptimizeIndices => "OptimizeIndicesResult",
         TaskType::Cleanup => "CleanupResult",
     }
+}
+
+/// What the result of a job that succeeded holds: that of its task, but for the version, which stands
+/// beside it, and for failed deletions, which are always counted.
+fn job_results(schemas: &Map<String, Value>) -> Value {
+    let names = [
+        "CompactResult",
+        "OptimizeIndicesResult",
+        "CleanupResult",
+        "IndexResult",
+    ];
+    let results = names.iter().filter_map(|name| {
+        let mut result = schemas.get(*name)?.clone();
+        let fields = result.get_mut("properties")?.as_object_mut()?;
+        fields.remove("version");
+        if let Some(deletes) = fields.get_mut("failed_deletes") {
+            deletes["description"] =
+                json!("Files that could not be removed: the next cleanup finds them again.");
+        }
+        let all: Vec<&String> = fields.keys().collect();
+        result["required"] = json!(all);
+        Some(result)
+    });
+    json!({
+        "description": "What it did; absent unless it succeeded.",
+        "type": "object",
+        "anyOf": results.collect::<Vec<_>>(),
+    })
 }
 
 /// The reference to a schema.

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`operations`] | what is said of each operation: the one table to edit for a new one |
 //! | [`bodies`] | schemas of the JSON bodies of requests |
+//! | [`jobs`] | the schema of a job |
 //! | [`access`] | schemas of policies and credentials |
 //! | [`parameters`] | parameters in paths, queries and headers |
 //! | [`answers`] | schemas of answers, and the error answers |
@@ -16,6 +17,7 @@
 pub mod access;
 pub mod answers;
 pub mod bodies;
+pub mod jobs;
 pub mod operations;
 pub mod parameters;
 pub mod rule;
@@ -25,7 +27,7 @@ use lance_maintenance_api::operation::{Operation, Subject};
 use serde_json::{Map, Value, json};
 
 use answers::{ErrorAnswers, schema_path};
-use operations::{Body, COMMON, Entry, OF_TABLES, TAGS};
+use operations::{Body, COMMON, Entry, OF_JOBS, OF_TABLES, TAGS};
 
 /// The document.
 pub fn document() -> Value {
@@ -40,8 +42,12 @@ pub fn document() -> Value {
     }
     paths.insert("/healthz".to_owned(), json!({"get": health(&mut errors)}));
     let mut schemas = answers::schemas();
-    let others = bodies::all().into_iter().chain(access::all());
-    schemas.extend(others.map(|(name, schema)| (name.to_owned(), schema)));
+    let others = [bodies::all(), jobs::all(), access::all()].concat();
+    schemas.extend(
+        others
+            .into_iter()
+            .map(|(name, schema)| (name.to_owned(), schema)),
+    );
     let tags: Vec<Value> = TAGS
         .iter()
         .map(|(name, about)| json!({"name": name, "description": about}))
@@ -88,7 +94,7 @@ Every request is signed. The table bucket is named by the host alone. Every erro
 `MethodNotAllowed`, an operation of the Lance namespace specification that is not listed here 406 \
 `Unsupported`, any other path 404 `NoSuchOperation`. An empty body is as `{}`; in JSON bodies \
 `null` is as absent and fields that are not known are ignored, but for policies and credentials, \
-where both are refused. Bodies are at most 1 MiB, rows at most 32 MiB.";
+where both are refused, and jobs, where unknown fields and options are. Bodies are at most 1 MiB, rows at most 32 MiB.";
 
 fn described(operation: Operation, errors: &mut ErrorAnswers) -> Value {
     let entry = operations::entry(operation);
@@ -97,7 +103,8 @@ fn described(operation: Operation, errors: &mut ErrorAnswers) -> Value {
     responses.insert(status.to_owned(), success(operation, entry.answer));
     let resource = match operation.subject() {
         Subject::Bucket => "the table bucket",
-        Subject::Table => "the table",
+        Subject::Table | Subject::TableOrUri => "the table",
+        Subject::Job => "the job's table",
         Subject::Credentials => "the user who holds the key",
     };
     let mut described = json!({
@@ -127,7 +134,8 @@ fn described(operation: Operation, errors: &mut ErrorAnswers) -> Value {
 /// How an operation can fail.
 fn failures(operation: Operation, entry: &Entry) -> Vec<ErrorName> {
     let of_subject: &[ErrorName] = match operation.subject() {
-        Subject::Table => OF_TABLES,
+        Subject::Table | Subject::TableOrUri => OF_TABLES,
+        Subject::Job => OF_JOBS,
         Subject::Bucket | Subject::Credentials => &[],
     };
     [COMMON, of_subject, entry.errors].concat()
@@ -135,7 +143,7 @@ fn failures(operation: Operation, entry: &Entry) -> Vec<ErrorName> {
 
 fn success(operation: Operation, answer: Option<&str>) -> Value {
     let mut headers = json!({"x-oss-request-id": {"$ref": "#/components/headers/RequestId"}});
-    if operation.subject() == Subject::Table {
+    if is_about_a_table(operation) {
         headers["x-oss-table-id"] = json!({"$ref": "#/components/headers/TableId"});
     }
     let mut success = json!({"description": "Done.", "headers": headers});
@@ -143,6 +151,14 @@ fn success(operation: Operation, answer: Option<&str>) -> Value {
         success["content"] = json!({"application/json": {"schema": {"$ref": schema_path(name)}}});
     }
     success
+}
+
+/// Whether the answer says which table it is about.
+fn is_about_a_table(operation: Operation) -> bool {
+    match operation.subject() {
+        Subject::Table | Subject::TableOrUri | Subject::Job => true,
+        Subject::Bucket | Subject::Credentials => false,
+    }
 }
 
 fn health(errors: &mut ErrorAnswers) -> Value {

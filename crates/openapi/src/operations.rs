@@ -57,7 +57,11 @@ pub const COMMON: &[ErrorName] = &[
 /// How an operation on a table that exists can fail, beside the common errors.
 pub const OF_TABLES: &[ErrorName] = &[TableNotFound];
 
+/// How an operation on a job can fail, beside the common errors.
+pub const OF_JOBS: &[ErrorName] = &[TaskNotFound];
+
 const TASKS: &str = "Maintenance tasks";
+const JOBS: &str = "Health and jobs";
 const NAMESPACES: &str = "Namespaces";
 const TABLES: &str = "Tables";
 const VERSIONS: &str = "Table versions";
@@ -68,6 +72,11 @@ pub const TAGS: &[(&str, &str)] = &[
     (
         TASKS,
         "Submitting, watching and deleting the maintenance tasks of a table.",
+    ),
+    (
+        JOBS,
+        "How a table is and what to do about it, and the same tasks as jobs, with the names and meanings \
+         of the published maintenance skill. A table is named by its id or by the URI of its folder.",
     ),
     (NAMESPACES, "The Lance REST namespace: namespaces."),
     (TABLES, "The Lance REST namespace: tables."),
@@ -111,13 +120,50 @@ pub fn entry(operation: Operation) -> Entry {
             ..plain(TASKS, "Get a task")
         },
         O::ListLanceTasks => Entry {
-            parameters: &[Parameter::TaskList],
+            parameters: &[Parameter::TaskList, Parameter::Progress],
             answer: Some("ListTasksResponse"),
             ..plain(TASKS, "List the tasks of a type, newest first")
         },
         O::DeleteLanceTask => Entry {
             errors: &[TaskNotFound, TaskStateConflict],
             ..plain(TASKS, "Delete a task that has ended")
+        },
+        O::GetTableHealth => Entry {
+            parameters: &[Parameter::Health],
+            answer: Some("HealthReport"),
+            errors: &[InvalidTableState],
+            ..plain(JOBS, "Say how a table is, and what to do about it")
+        },
+        O::PreviewMaintenanceJob => Entry {
+            body: Body::Required("JobRequest"),
+            answer: Some("Preview"),
+            errors: &[TableIndexNotFound, InvalidTableState],
+            ..plain(JOBS, "Say what a job would do to the table as it is")
+        },
+        O::SubmitMaintenanceJob => Entry {
+            body: Body::Required("JobRequest"),
+            answer: Some("JobStatus"),
+            errors: &[TaskQuotaExceeded],
+            ..plain(JOBS, "Submit a job")
+        },
+        O::ListMaintenanceJobs => Entry {
+            parameters: &[Parameter::JobPage],
+            answer: Some("ListJobsResponse"),
+            ..plain(
+                JOBS,
+                "List the jobs of a table, of all operations, newest first",
+            )
+        },
+        O::GetMaintenanceJob => Entry {
+            answer: Some("JobStatus"),
+            ..plain(JOBS, "Get a job")
+        },
+        O::CancelMaintenanceJob => Entry {
+            answer: Some("JobStatus"),
+            ..plain(
+                JOBS,
+                "Ask that a job be stopped, and say where it stands: one that has ended stays as it is",
+            )
         },
         O::CreateNamespace => Entry {
             body: Body::Optional("CreateNamespaceRequest"),

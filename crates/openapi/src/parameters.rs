@@ -1,6 +1,6 @@
 //! Parameters in paths, queries and headers.
 
-use lance_maintenance_api::operation::Operation;
+use lance_maintenance_api::operation::{Operation, Subject};
 use lance_maintenance_api::task::TaskType;
 use serde_json::{Value, json};
 
@@ -12,6 +12,10 @@ use crate::rule::any_case;
 pub enum Parameter {
     /// `limit` and `page_token`.
     Page,
+    /// The same, of a table's jobs.
+    JobPage,
+    /// `check_files` and `reclaim`.
+    Health,
     /// `include_declared`.
     IncludeDeclared,
     /// `task_type`, `max_results` and `marker`.
@@ -53,6 +57,11 @@ fn in_path(operation: Operation, name: &str) -> Value {
              holds the namespaces.",
             "prod",
         ),
+        ("id", false) if operation.subject() == Subject::TableOrUri => (
+            "The table: `namespace$table`, or the URI of its folder, encoded as one segment of the path \
+             (`/` as `%2F`).",
+            "prod$documents",
+        ),
         ("id", false) => (
             "The table: `namespace$table`, two names of `a-z`, `0-9` and `_` with the delimiter \
              between them.",
@@ -61,6 +70,10 @@ fn in_path(operation: Operation, name: &str) -> Value {
         ("task_id", _) => (
             "The task's id, as the submit answered.",
             "10000000000111111111111111111111",
+        ),
+        ("job_id", _) => (
+            "The job's id, as the submit answered.",
+            "5d0e6c0e-6f0b-4c7e-9b0a-0123456789ab.10000000000111111111111111111111",
         ),
         _ => ("The key's public half.", "alice-1"),
     };
@@ -103,6 +116,30 @@ impl Parameter {
                     "page_token",
                     "The `page_token` of the page before, from the same listing.",
                     json!({"type": "string"}),
+                ),
+            ],
+            Self::JobPage => vec![
+                query(
+                    "limit",
+                    "Jobs on the page at the most.",
+                    json!({"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}),
+                ),
+                query(
+                    "page_token",
+                    "The `page_token` of the page before, of the same table.",
+                    json!({"type": "string"}),
+                ),
+            ],
+            Self::Health => vec![
+                flag(
+                    "check_files",
+                    "Whether to look for files that the newest version refers to and that are not there.",
+                    false,
+                ),
+                flag(
+                    "reclaim",
+                    "Whether space is wanted: then the advice may hold a cleanup.",
+                    false,
                 ),
             ],
             Self::IncludeDeclared => vec![flag(

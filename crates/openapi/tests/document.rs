@@ -2,7 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use lance_maintenance_api::health::HealthReport;
+use lance_maintenance_api::jobs::{JobRequest, JobStatus};
 use lance_maintenance_api::operation::Operation;
+use lance_maintenance_api::params::CompactParams;
+use lance_maintenance_api::preview::{
+    CleanupPreview, CompactPreview, IndexPreview, OptimizeIndicesPreview, Preview,
+};
 use lance_maintenance_api::task::{GetTaskResponse, TaskStatus};
 use lance_maintenance_api::{ApiError, ErrorName};
 use lance_maintenance_auth::Credential;
@@ -163,16 +169,145 @@ fn answers_fit_their_schemas() {
             false,
         ),
     ];
-    let mut schema = document();
-    for (name, answer, fits) in cases {
-        schema["$ref"] = json!(format!("#/components/schemas/{name}"));
-        let valid = jsonschema::draft202012::is_valid(&schema, &answer);
-        assert_eq!(valid, fits, "{name}: {answer}");
-    }
+    fit(cases);
     let read: GetTaskResponse =
         serde_json::from_value(task("paused", json!({}), Value::Null)).unwrap();
     assert_eq!(
         read.task_info.status,
         TaskStatus::Other("paused".to_owned())
     );
+}
+
+fn fit(cases: impl IntoIterator<Item = (&'static str, Value, bool)>) {
+    let mut schema = document();
+    for (name, answer, fits) in cases {
+        schema["$ref"] = json!(format!("#/components/schemas/{name}"));
+        let valid = jsonschema::draft202012::is_valid(&schema, &answer);
+        assert_eq!(valid, fits, "{name}: {answer}");
+    }
+}
+
+/// What was left out of a job is null in the task that it is, until that has run.
+#[test]
+fn tasks_that_were_submitted_as_jobs_fit() {
+    let task = |params: Value| {
+        json!({"task_info": {
+            "task_id": "10000000000111111111111111111111",
+            "task_type": "lance_compact",
+            "params": params,
+            "status": "submitted",
+            "created_at": "2026-09-18T04:00:00.000000+00:00",
+            "started_at": "",
+            "completed_at": "",
+            "result": {},
+            "error": null,
+        }})
+    };
+    let request = JobRequest::parse(br#"{"operation":"compact"}"#).unwrap();
+    let stored = serde_json::to_value(request.params).unwrap();
+    let filled = CompactParams::parse(b"", "reencode").unwrap();
+    let mut wrong = stored["params"].clone();
+    wrong["target_rows_per_fragment"] = json!("5");
+    fit([
+        ("GetTaskResponse", task(stored["params"].clone()), true),
+        (
+            "GetTaskResponse",
+            task(serde_json::to_value(filled).unwrap()),
+            true,
+        ),
+        ("GetTaskResponse", task(wrong), false),
+    ]);
+}
+
+#[test]
+fn jobs_and_reports_fit_their_schemas() {
+    let job = |state: &str, more: Value| {
+        let mut job = json!({
+            "job_id": "5d0e6c0e-6f0b-4c7e-9b0a-0123456789ab.10000000000111111111111111111111",
+            "state": state,
+            "operation": "compact",
+            "options": {},
+            "task_id": "10000000000111111111111111111111",
+            "created_at": "2026-09-18T04:00:00.000000+00:00",
+            "started_at": "",
+            "completed_at": "",
+        });
+        for (name, value) in more.as_object().unwrap() {
+            job[name] = value.clone();
+        }
+        // Nothing is in the cases that the type does not know.
+        if let Ok(read) = serde_json::from_value::<JobStatus>(job.clone()) {
+            assert_eq!(serde_json::to_value(read).unwrap(), job);
+        }
+        job
+    };
+    let compacted = json!({
+        "fragments_removed": 20, "fragments_added": 1, "files_removed": 20, "files_added": 1,
+    });
+    let succeeded = job(
+        "succeeded",
+        json!({
+            "result": compacted, "version": 8,
+            "progress": {"percent": 100, "message": "done"},
+        }),
+    );
+    let report = HealthReport {
+        table: "s3://b/t.lance".to_owned(),
+        num_rows: Some(7),
+        ..HealthReport::default()
+    };
+    let mut advised = serde_json::to_value(&report).unwrap();
+    advised["advice"] = json!([{
+        "rule": "compaction", "reason": "Small.", "numbers": {"tasks": 1},
+        "job": {"operation": "compact", "options": {}},
+        "then": {"operation": "optimize_indices", "options": {"index_names": ["z"]}},
+    }, {
+        "rule": "missing_files", "reason": "Gone.", "numbers": {}, "job": null,
+    }]);
+    let mut misnamed = advised.clone();
+    misnamed["advice"][0]["rule"] = json!("Compaction");
+    let mut indexed = serde_json::to_value(&report).unwrap();
+    indexed["indices"] = json!([{
+        "name": "i", "index_type": "BTree", "num_segments": 1, "num_rows_indexed": 5,
+        "num_unindexed_rows": null, "loses_coverage_in_compaction": false,
+    }]);
+    let previews = [
+        Preview::Compact(CompactPreview::default()),
+        Preview::OptimizeIndices(OptimizeIndicesPreview {
+            indices: vec![IndexPreview::default()],
+            ..OptimizeIndicesPreview::default()
+        }),
+        Preview::Cleanup(CleanupPreview::default()),
+    ];
+    fit(previews.map(|preview| ("Preview", serde_json::to_value(preview).unwrap(), true)));
+    let canceled = json!({"error": {"code": "canceled", "message": "Stopped."}});
+    fit([
+        ("JobStatus", job("queued", json!({})), true),
+        (
+            "JobStatus",
+            job("running", json!({"cancel_requested": true})),
+            true,
+        ),
+        ("JobStatus", succeeded.clone(), true),
+        ("JobStatus", job("canceled", canceled), true),
+        ("JobStatus", job("completed", json!({})), false),
+        ("JobStatus", job("succeeded", json!({"result": {}})), false),
+        (
+            "JobStatus",
+            job("failed", json!({"error": {"code": "x", "message": ""}})),
+            false,
+        ),
+        ("ListJobsResponse", json!({"jobs": [succeeded]}), true),
+        (
+            "ListJobsResponse",
+            json!({"jobs": [], "page_token": "x"}),
+            true,
+        ),
+        ("HealthReport", serde_json::to_value(&report).unwrap(), true),
+        ("HealthReport", advised, true),
+        ("HealthReport", misnamed, false),
+        ("HealthReport", indexed, true),
+        ("HealthReport", json!({}), false),
+        ("Preview", json!({"tasks": 1}), false),
+    ]);
 }

@@ -1,5 +1,7 @@
 //! Bodies, and whether they are accepted.
 
+use super::jobs;
+
 /// Bodies to try with one schema.
 pub type Cases = &'static [(&'static str, bool)];
 
@@ -351,6 +353,7 @@ pub fn table() -> Vec<(&'static str, Vec<Cases>)> {
         ("VectorIndexRequest", vec![VECTOR]),
         ("OptimizeIndicesRequest", vec![OPTIMIZE]),
         ("CleanupRequest", vec![CLEANUP]),
+        ("JobRequest", jobs::ALL.to_vec()),
         ("CreateNamespaceRequest", vec![CREATE_NAMESPACE, ID]),
         ("DropNamespaceRequest", vec![DROP_NAMESPACE, ID]),
         ("IdRequest", vec![ID]),

@@ -1,10 +1,12 @@
 //! What the schemas of request bodies accept and refuse, the parsers do.
 
 mod cases;
+mod jobs;
 
 use cases::table;
 use jsonschema::Validator;
 use lance_maintenance_api::identifier::NamespaceName;
+use lance_maintenance_api::jobs::JobRequest;
 use lance_maintenance_api::namespace::check_body_id;
 use lance_maintenance_api::namespace::namespaces::{CreateNamespaceRequest, DropNamespaceRequest};
 use lance_maintenance_api::namespace::tables::{
@@ -21,7 +23,7 @@ use lance_maintenance_api::query::Query;
 use lance_maintenance_auth::Credential;
 use lance_maintenance_auth::policy::{Policy, PolicyKind};
 use lance_maintenance_openapi::operations::{Body, entry};
-use lance_maintenance_openapi::{access, bodies, document};
+use lance_maintenance_openapi::{access, bodies, document, jobs as job};
 use serde_json::{Value, json};
 
 /// Whether the parser of a body takes it; `id` is checked apart, as the components do.
@@ -32,6 +34,7 @@ fn parses(name: &str, body: &[u8]) -> bool {
         "VectorIndexRequest" => VectorIndexParams::parse(body).is_ok(),
         "OptimizeIndicesRequest" => OptimizeIndicesParams::parse(body).is_ok(),
         "CleanupRequest" => CleanupParams::parse(body).is_ok(),
+        "JobRequest" => JobRequest::parse(body).is_ok(),
         "CreateNamespaceRequest" => has_id(body) && CreateNamespaceRequest::parse(body).is_ok(),
         "DropNamespaceRequest" => has_id(body) && DropNamespaceRequest::parse(body).is_ok(),
         "IdRequest" => has_id(body),
@@ -95,7 +98,7 @@ fn every_body_is_tried_and_used() {
     for name in &used {
         assert!(tried.contains(name), "{name} is not tried");
     }
-    for (name, _) in bodies::all() {
+    for (name, _) in bodies::all().into_iter().chain(job::all()) {
         assert!(used.contains(&name), "{name} is not used");
     }
     let described = access::all();
@@ -117,6 +120,32 @@ fn what_can_be_left_out() {
         assert_eq!(parses(name, b""), optional, "{name}");
         assert_eq!(validator(name).is_valid(&json!({})), optional, "{name}");
     }
+}
+
+/// What stands as a default in a job's options is what the task has that leaves it out.
+#[test]
+fn defaults_of_jobs_are_the_parsers() {
+    let schemas = job::all();
+    let (_, schema) = &schemas[0];
+    let mut found = 0;
+    for kind in schema["oneOf"].as_array().unwrap() {
+        let operation = kind["title"].as_str().unwrap();
+        let needed = match operation {
+            "cleanup" => json!({"retain_versions": 1}),
+            _ => json!({}),
+        };
+        let body = json!({"operation": operation, "options": needed}).to_string();
+        let parsed = JobRequest::parse(body.as_bytes()).unwrap();
+        let stored = serde_json::to_value(parsed.params).unwrap();
+        let options = kind["properties"]["options"]["properties"].as_object();
+        for (name, rule) in options.unwrap() {
+            if let Some(default) = rule.get("default") {
+                assert_eq!(&stored["params"][name], default, "{operation}: {name}");
+                found += 1;
+            }
+        }
+    }
+    assert_eq!(found, 2);
 }
 
 #[test]
