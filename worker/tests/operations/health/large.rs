@@ -27,7 +27,12 @@ async fn a_large_table_is_checked_quickly_in_little_memory() {
     let table = large().await;
     let before = files(&table.path());
     let status = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "health::large::measured", "--ignored", "--nocapture"])
+        .args([
+            "--exact",
+            "health::large::measured",
+            "--ignored",
+            "--nocapture",
+        ])
         .env(MEASURED, table.uri())
         .status()
         .unwrap();
