@@ -3,7 +3,11 @@
 //! The keys up to `indices` are those of the published health check (health and jobs, "Health
 //! report"), with the same names and values; the others show what that check does not see.
 //!
-//! Sections are computed one by one. One that fails is absent, and `errors` says why under its name.
+//! Sections are computed one by one. One that fails is absent, and `errors` says why under its name:
+//! `num_rows`, `fragments` (the numbers of fragments and deleted rows), `compaction` (tasks and budget),
+//! `versions`, `tags`, `indices`, and of the others `branches`, `oldest_version`, `bytes`,
+//! `fragment_sizes`, `outlook` (what a compaction would do) and `missing`. Under `reclaimable` it says
+//! that this number of bytes is there and may be too high.
 
 pub mod advice;
 mod rules;

@@ -13,10 +13,11 @@ use lance_table::format::{IndexMetadata, is_detached_version};
 use lance_table::io::commit::{ManifestLocation, VERSIONS_DIR};
 use lance_table::io::deletion::relative_deletion_file_path;
 use object_store::ObjectMeta;
+use tokio::time::Instant;
 
 use super::elsewhere::{self, Elsewhere};
 use super::history::Held;
-use super::in_time;
+use super::{SECTION, until};
 use crate::operations::journal;
 use crate::operations::references::References;
 use crate::tables::place::Place;
@@ -28,6 +29,8 @@ const HELD: usize = 32;
 const NAMED: usize = 100;
 /// The folder of the indices.
 const INDICES: &str = "_indices";
+/// The folder of what was committed.
+const TRANSACTIONS: &str = "_transactions/";
 
 /// What the files tell.
 #[derive(Debug)]
@@ -45,7 +48,8 @@ pub async fn look(
     held: Result<Held, ApiError>,
     check_files: bool,
 ) -> Files {
-    let listed = in_time(async {
+    let end = Instant::now() + SECTION;
+    let listed = until(end, async {
         let needed = needed(dataset, check_files).await;
         let needed = needed.map_err(|error| place.error(&error))?;
         list(place, dataset, needed).await
@@ -61,8 +65,8 @@ pub async fn look(
     };
     let Wanted { here, elsewhere } = wanted;
     let (bytes, missing) = join!(
-        in_time(bytes(place, dataset, held, found)),
-        in_time(missing(place, dataset, here, elsewhere))
+        until(end, bytes(place, dataset, held, found)),
+        until(end, missing(place, dataset, here, elsewhere))
     );
     Files {
         bytes,
@@ -111,7 +115,9 @@ async fn needed(dataset: &Dataset, check_files: bool) -> Result<Needed, Error> {
 impl Wanted {
     fn add(&mut self, base_id: Option<u32>, file: Elsewhere) {
         match base_id {
-            None => drop(self.here.insert(file.name)),
+            None => {
+                self.here.insert(file.name);
+            }
             Some(_) => self.elsewhere.push(file),
         }
     }
@@ -141,14 +147,16 @@ impl Found {
     fn add(&mut self, parts: &[&str], file: ObjectMeta, newest: u64, references: &References) {
         let size = file.size;
         self.total += size;
-        let name = match parts {
-            [VERSIONS_DIR, _] => match ManifestLocation::try_from(file) {
+        if let [VERSIONS_DIR, _] = parts {
+            match ManifestLocation::try_from(file) {
                 Ok(location) if is_left(location.version, newest) => {
                     *self.manifests.entry(location.version).or_default() += size;
-                    return;
                 }
-                _ => return self.live += size,
-            },
+                _ => self.live += size,
+            }
+            return;
+        }
+        let name = match parts {
             [INDICES, uuid, ..] => format!("{INDICES}/{uuid}"),
             parts => parts.join("/"),
         };
@@ -212,43 +220,30 @@ async fn bytes(
         mut manifests,
     } = found;
     let held = held?;
-    let newest = dataset.version_id();
-    let versions: Vec<u64> = held
-        .tagged
-        .iter()
-        .chain(held.branched.keys())
-        .rev()
-        .copied()
-        .filter(|version| *version != newest)
-        .collect();
+    let mut versions: Vec<u64> = held.tagged.union(&held.branched).copied().collect();
+    versions.retain(|version| *version != dataset.version_id());
     for version in &versions {
         manifests.remove(version);
     }
-    for version in versions.iter().take(HELD) {
+    for version in versions.iter().rev().take(HELD) {
         if left.is_empty() {
             break;
         }
-        // A cleanup may have removed the version that a branch began with, and left its files.
-        let of_branches = held.branched.get(version).into_iter().flatten();
-        let mut needs = Vec::new();
-        match open(place, dataset, *version).await? {
-            Some(references) => needs.push(references),
-            None => {
-                for branch in of_branches {
-                    let chain = place.chain(Some(branch))?;
-                    if let Some(dataset) = place.open(&chain, None).await? {
-                        let references = References::of(&dataset).await;
-                        needs.push(references.map_err(|error| place.error(&error))?);
-                    }
-                }
-            }
-        }
-        left.retain(|name, _| !needs.iter().any(|references| references.contain(name)));
+        // One that is not there holds nothing.
+        let Some(references) = open(place, dataset, *version).await? else {
+            continue;
+        };
+        // A branch needs the files of a version alone.
+        let is_tagged = held.tagged.contains(version);
+        left.retain(|name, _| {
+            let is_transaction = name.starts_with(TRANSACTIONS);
+            !references.contain(name) || (is_transaction && !is_tagged)
+        });
     }
     let warning = (versions.len() > HELD).then(|| {
         format!(
-            "Tags and branches hold {} versions, of which {HELD} were looked at: less may be reclaimable \
-             than is said.",
+            "Tags and branches hold {} older versions, of which {HELD} were looked at: less may be \
+             reclaimable than is said.",
             versions.len()
         )
     });
@@ -267,15 +262,14 @@ async fn open(
     dataset: &Dataset,
     version: u64,
 ) -> Result<Option<References>, ApiError> {
-    let failed = |error: &Error| place.error(error);
     match dataset.checkout_version(version).await {
         Ok(dataset) => {
             let references = References::of(&dataset).await;
-            references.map(Some).map_err(|error| failed(&error))
+            references.map(Some).map_err(|error| place.error(&error))
         }
         Err(Error::DatasetNotFound { .. } | Error::VersionNotFound { .. }) => Ok(None),
         Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(failed(&error)),
+        Err(error) => Err(place.error(&error)),
     }
 }
 

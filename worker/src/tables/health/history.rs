@@ -57,13 +57,13 @@ pub async fn oldest(
     }))
 }
 
-/// What is held beside the newest version.
+/// Versions that are held beside the newest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Held {
-    /// Versions that have a tag.
+    /// Those that have a tag.
     pub tagged: BTreeSet<u64>,
-    /// Versions that branches began with, and branches of those.
-    pub branched: BTreeMap<u64, Vec<String>>,
+    /// Those that branches began with, and branches of branches.
+    pub branched: BTreeSet<u64>,
 }
 
 /// What these tags and branches hold of the main line of versions.
@@ -73,26 +73,22 @@ pub fn held(
 ) -> Result<Held, ApiError> {
     let tags = tags.as_ref().map_err(ApiError::clone)?.values();
     let branches = branches.as_ref().map_err(ApiError::clone)?;
-    let mut branched: BTreeMap<u64, Vec<String>> = BTreeMap::new();
-    // Branches of branches began with a version of the main line, too.
-    let all = branches.clone().into_iter().collect();
-    let descended = BranchIdentifier::main().collect_referenced_versions(&all);
-    // What old ones note does not tell where they came from.
+    let by_name = branches.clone().into_iter().collect();
+    let descended = BranchIdentifier::main().collect_referenced_versions(&by_name);
+    // Old branches do not note all that they descend from.
     let direct = branches
-        .iter()
-        .filter(|(_, branch)| branch.parent_branch.is_none())
-        .map(|(name, branch)| (name.clone(), branch.parent_version));
-    for (name, version) in descended.into_iter().chain(direct) {
-        let names = branched.entry(version).or_default();
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
+        .values()
+        .filter(|branch| branch.parent_branch.is_none())
+        .map(|branch| branch.parent_version);
     Ok(Held {
         tagged: tags
             .filter(|tag| tag.branch.is_none())
             .map(|tag| tag.version)
             .collect(),
-        branched,
+        branched: descended
+            .into_iter()
+            .map(|(_, version)| version)
+            .chain(direct)
+            .collect(),
     })
 }

@@ -27,7 +27,7 @@ use lance::Error;
 use lance_maintenance_api::health::HealthReport;
 use lance_maintenance_api::{ApiError, ErrorName, TaskError};
 use lance_maintenance_dispatch::tables::CheckHealth;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use self::files::Files;
 use super::place::{Place, never_written};
@@ -42,7 +42,8 @@ const AUTO_CLEANUP: &str = "lance.auto_cleanup.";
 
 /// The health of the newest version.
 pub async fn check(place: &Place, request: &CheckHealth) -> Result<HealthReport, ApiError> {
-    let Some(dataset) = place.open(&place.chain(None)?, None).await? else {
+    let chain = place.chain(None)?;
+    let Some(dataset) = in_time(place.open(&chain, None)).await? else {
         return Err(nothing_written(place).await);
     };
     let dataset = &dataset;
@@ -137,13 +138,21 @@ impl Errors {
     }
 }
 
-/// The section, or that it takes too long. Boxed: futures of the library are nested so deeply that the
-/// compiler gives up on what holds them.
+/// The section, or that it takes too long.
 fn in_time<'a, T: Send + 'a>(
     section: impl Future<Output = Result<T, ApiError>> + Send + 'a,
 ) -> BoxFuture<'a, Result<T, ApiError>> {
+    until(Instant::now() + SECTION, section)
+}
+
+/// The part of a section that has to end by then. Boxed: futures of the library are nested so deeply
+/// that the compiler gives up on what holds them.
+fn until<'a, T: Send + 'a>(
+    end: Instant,
+    section: impl Future<Output = Result<T, ApiError>> + Send + 'a,
+) -> BoxFuture<'a, Result<T, ApiError>> {
     async move {
-        timeout(SECTION, section).await.unwrap_or_else(|_| {
+        timeout_at(end, section).await.unwrap_or_else(|_| {
             Err(ApiError::new(
                 ErrorName::ServiceUnavailable,
                 format!(
