@@ -11,6 +11,13 @@ import tables
 WIDE = 200_000
 
 
+def made(client, condition) -> tuple[str, str]:
+    """The id and the location of a new table in this condition."""
+    table, location = client.new_table()
+    condition(location)
+    return table, location
+
+
 def narrow(start: int, stop: int) -> pa.Table:
     return tables.rows(start, stop).select(["id", "ink"])
 

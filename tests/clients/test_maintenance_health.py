@@ -1,18 +1,12 @@
 """Health reports against what pylance says of the same tables, and what the advised jobs lead to."""
 
-import json
-import time
-
 import lance
-import pyarrow as pa
-import pyarrow.parquet
 import pytest
 
 import conditions
 import maintenance
 import tables
 from pictures import lance_files, normal, picture
-from service import refusal
 
 COMPACT = ("compaction", ("compact", {}))
 OPTIMIZE = ("unindexed_rows", ("optimize_indices", {}))
@@ -69,12 +63,6 @@ def named(cases):
     return [pytest.param(*case, id=case[0].__name__) for case in cases]
 
 
-def made(client, condition):
-    table, location = client.new_table()
-    condition(location)
-    return table, location
-
-
 def checked(client, table, location, query=""):
     """The report, which is as pylance sees the table; and nothing is written for it."""
     before = tables.files(location)
@@ -91,7 +79,7 @@ def checked(client, table, location, query=""):
 
 @pytest.mark.parametrize("condition, rounds", named(CASES))
 def test_the_advice_leads_to_a_healthy_table(client, condition, rounds):
-    table, location = made(client, condition)
+    table, location = conditions.made(client, condition)
     rows = tables.digest(location)
     for advice in rounds:
         report = checked(client, table, location)
@@ -111,7 +99,7 @@ def test_the_advice_leads_to_a_healthy_table(client, condition, rounds):
 
 @pytest.mark.parametrize("condition, advice, data, indices", named(DAMAGED))
 def test_what_no_job_heals(client, condition, advice, data, indices):
-    table, location = made(client, condition)
+    table, location = conditions.made(client, condition)
     report = checked(client, table, location, "check_files=true")
     assert maintenance.jobs_of(report) == advice
     missing = report["missing"]
@@ -127,7 +115,7 @@ def test_what_no_job_heals(client, condition, advice, data, indices):
 
 
 def test_a_corrupt_file_stops_only_what_needs_it(client):
-    table, location = made(client, conditions.corrupt)
+    table, location = conditions.made(client, conditions.corrupt)
     file = tables.data_file(location, 1).name
     error = maintenance.fail(client, table, "compact")
     assert error["code"] == "internal" and f"data/{file}" in error["message"]
@@ -136,7 +124,7 @@ def test_a_corrupt_file_stops_only_what_needs_it(client):
 
 
 def test_the_example_of_the_published_check(client):
-    table, location = made(client, conditions.example)
+    table, location = conditions.made(client, conditions.example)
     report = maintenance.health(client, table)
     expected = {
         "num_rows": 1714,
@@ -183,22 +171,22 @@ def test_what_else_is_seen(client):
         (conditions.fresh, "column_files", (1, 1, 0)),
         (conditions.empty, "column_files", (0, 0, 0)),
     ]:
-        table, _ = made(client, condition)
+        table, _ = conditions.made(client, condition)
         assert tuple(maintenance.health(client, table)[key].values()) == expected
-    table, location = made(client, lambda location: conditions.parts(location, 2, 1000))
+    table, location = conditions.made(client, lambda location: conditions.parts(location, 2, 1000))
     tables.append(location, conditions.narrow(0, 10))
     found = maintenance.health(client, table)["fragment_sizes"]
     sizes = [(size["from_rows"], size["below_rows"], size["num_fragments"], size["num_rows"]) for size in found]
     assert sizes == [(1, 1000, 1, 10), (1000, 10_000, 2, 2000)]
-    assert sum(size["bytes"] for size in found) == sum((tables.folder(location) / "data" / file).stat().st_size
-        for file in [path.name for path in (tables.folder(location) / "data").iterdir()])
+    files = tables.files(location)
+    assert sum(size["bytes"] for size in found) == sum(files[path] for path in files if path.startswith("data/"))
 
 
 # Bytes
 
 
 def test_bytes_that_a_cleanup_frees(client):
-    table, location = made(client, conditions.piled_up)
+    table, location = conditions.made(client, conditions.piled_up)
     lance.dataset(location).delete("id < 100")
     maintenance.run(client, table, "compact")
     before = checked(client, table, location)["bytes"]
@@ -214,7 +202,7 @@ def test_bytes_that_a_cleanup_frees(client):
 
 
 def test_bytes_that_tags_and_branches_hold(client):
-    table, location = made(client, conditions.tagged)
+    table, location = conditions.made(client, conditions.tagged)
     maintenance.run(client, table, "compact")
     report = checked(client, table, location, "reclaim=true")
     assert [advice["rule"] for advice in report["advice"]] == ["old_versions"]
@@ -227,17 +215,21 @@ def test_bytes_that_tags_and_branches_hold(client):
     assert removed == report["bytes"]["reclaimable"] > 0
     assert tables.versions(location)[:2] == [1, 3]
 
-    table, location = made(client, conditions.branched)
+
+def test_bytes_that_a_branch_holds(client):
+    table, location = conditions.made(client, conditions.branched)
     lance.dataset(location).delete("id < 250")
     maintenance.run(client, table, "compact")
     reclaimable = checked(client, table, location)["bytes"]["reclaimable"]
     removed = maintenance.run(client, table, "cleanup", {"retain_versions": 1})["bytes_removed"]
+    branch = lance.dataset(location).checkout_version(("trial", None))
+    assert branch.to_table()["id"].to_pylist() == list(range(200)) + list(range(50))
     assert removed == reclaimable > 0
     checked(client, table, location, "check_files=true")
 
 
 def test_foreign_files_are_not_counted(client):
-    table, location = made(client, conditions.fresh)
+    table, location = conditions.made(client, conditions.fresh)
     before = maintenance.health(client, table, "check_files=true&reclaim=true")
     for name in [*conditions.FOREIGN, "a/tree/b.lance"]:
         path = tables.folder(location) / name
@@ -257,7 +249,7 @@ def test_foreign_files_are_not_counted(client):
 
 @pytest.mark.parametrize("value", ["x", "-1", "1.5"])
 def test_a_section_that_fails_leaves_the_others(client, value):
-    table, location = made(client, conditions.unindexed)
+    table, location = conditions.made(client, conditions.unindexed)
     conditions.configure(location, compaction__target_rows_per_fragment=value)
     report = maintenance.health(client, table, "check_files=true")
     failed = {"fragments", "compaction", "outlook"}
