@@ -77,6 +77,14 @@ def wide(location, appends=5):
         tables.append(location, wide_rows(start, start + 20))
 
 
+def heavy(location):
+    """A fragment of 70 MB, and one of a single row: little is gained for what would be rewritten."""
+    values = np.random.default_rng(1).bytes(41 * 1_750_000)
+    values = [values[row * 1_750_000 : (row + 1) * 1_750_000] for row in range(41)]
+    for start, stop in [(0, 40), (40, 41)]:
+        tables.append(location, pa.table({"id": range(start, stop), "value": values[start:stop]}))
+
+
 def columns(location, **config):
     """Two fragments to which ten columns were added one by one."""
     parts(location, 2, 500, **config)
@@ -103,6 +111,12 @@ def vector(location):
 def unindexed(location):
     indexed(location)
     tables.append(location, tables.rows(600, 1600))
+
+
+def few_new(location):
+    """Too few new rows to be merged into the segment of vectors."""
+    indexed(location)
+    tables.append(location, tables.rows(600, 700))
 
 
 def piled_up(location, segments=5):
@@ -146,6 +160,13 @@ def branched(location):
     tables.append(location, narrow(200, 300))
 
 
+def branch_alone(location):
+    """Only the branch still needs what it began with."""
+    branched(location)
+    lance.dataset(location).delete("id < 250")
+    lance.dataset(location).optimize.compact_files()
+
+
 def target(location):
     parts(location, 10, 200, compaction__target_rows_per_fragment=500)
 
@@ -154,10 +175,6 @@ def budgets(location):
     """One run takes on two of three groups."""
     target(location)
     configure(location, compaction__max_source_fragments=6, compaction__max_source_rows=100_000)
-
-
-def small_budget(location):
-    parts(location, 10, 200, compaction__max_source_rows=500)
 
 
 def auto_cleanup(location):

@@ -34,6 +34,7 @@ CASES = [
     (conditions.columns, [[COMPACT], []]),
     (conditions.columns_of_full_fragments, [[("column_files", ("compact", EVERYTHING))], []]),
     (conditions.unindexed, [[OPTIMIZE], [COMPACT], []]),
+    (conditions.few_new, [[OPTIMIZE], [merge("vector_idx", 2)], [COMPACT], []]),
     (conditions.piled_up, [[merge("vector_idx", 5)], [COMPACT], []]),
     (
         conditions.piled_up_and_behind,
@@ -165,6 +166,22 @@ def test_the_example_of_the_published_check(client):
     assert maintenance.health(client, table)["compaction_tasks"] == 1
 
 
+def test_what_is_not_worth_it_is_not_advised(client):
+    table, location = conditions.made(client, conditions.heavy)
+    report = checked(client, table, location)
+    assert report["compaction_tasks"] == 1 and report["advice"] == []
+    assert report["compaction"]["is_worthwhile"] is False
+    assert maintenance.preview(client, table, "compact")["is_worthwhile"] is False
+    # With some more rows it is.
+    for start in range(1, 3):
+        tables.append(location, lance.dataset(location).take([start]))
+    report = checked(client, table, location)
+    (advice,) = maintenance.jobs_of(report)
+    assert advice[0] == "compaction"
+    maintenance.run(client, table, *advice[1])
+    assert checked(client, table, location)["advice"] == []
+
+
 def test_what_else_is_seen(client):
     for condition, key, expected in [
         (conditions.columns, "column_files", (22, 11, 2)),
@@ -217,9 +234,7 @@ def test_bytes_that_tags_and_branches_hold(client):
 
 
 def test_bytes_that_a_branch_holds(client):
-    table, location = conditions.made(client, conditions.branched)
-    lance.dataset(location).delete("id < 250")
-    maintenance.run(client, table, "compact")
+    table, location = conditions.made(client, conditions.branch_alone)
     reclaimable = checked(client, table, location)["bytes"]["reclaimable"]
     removed = maintenance.run(client, table, "cleanup", {"retain_versions": 1})["bytes_removed"]
     branch = lance.dataset(location).checkout_version(("trial", None))
