@@ -146,8 +146,11 @@ def bytes_of(table, location: str, tags: dict) -> dict:
     tracked = {}
     for file in table.tracked_files().read_all().to_pylist():
         tracked.setdefault(file["version"], set()).add(file["path"])
-    held = set(tags.values()) | {branch["parent_version"] for branch in table.branches.list().values()}
-    held = set().union(*(tracked.get(version, set()) for version in held - {table.version}))
+    held = set().union(*(tracked.get(version, set()) for version in tags.values()))
+    # What a branch began with it needs, but for the transaction: a cleanup removes that.
+    for branch in table.branches.list().values():
+        needed = tracked.get(branch["parent_version"], set())
+        held |= {path for path in needed if not path.startswith("_transactions/")}
     files = lance_files(location)
     live = {path for path in files if path in tracked[table.version] or path.startswith(KEPT)}
     return {

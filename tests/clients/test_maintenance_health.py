@@ -235,7 +235,7 @@ def test_bytes_that_tags_and_branches_hold(client):
 
 def test_bytes_that_a_branch_holds(client):
     table, location = conditions.made(client, conditions.branch_alone)
-    reclaimable = checked(client, table, location)["bytes"]["reclaimable"]
+    reclaimable = maintenance.health(client, table)["bytes"]["reclaimable"]
     removed = maintenance.run(client, table, "cleanup", {"retain_versions": 1})["bytes_removed"]
     branch = lance.dataset(location).checkout_version(("trial", None))
     assert branch.to_table()["id"].to_pylist() == list(range(200)) + list(range(50))

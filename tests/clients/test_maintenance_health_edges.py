@@ -103,7 +103,7 @@ def linked(location, fragments):
 def test_what_is_under_way_is_not_advised(client):
     table, location = conditions.made(client, conditions.fresh)
     conditions.scalar(location)
-    linked(location, 2000)
+    linked(location, 6000)
     report = maintenance.health(client, table)
     assert maintenance.jobs_of(report) == [OPTIMIZE, COMPACT] and report["tasks"] == []
     jobs = [maintenance.submit(client, table, operation) for operation in ("compact", "optimize_indices")]
