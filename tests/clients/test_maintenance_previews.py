@@ -141,7 +141,9 @@ def test_a_budget_for_each_run(client):
     assert all(fragment.count_rows() >= 500 for fragment in lance.dataset(location).get_fragments())
 
 
-@pytest.mark.parametrize("budget, value", [("rows", 500), ("fragments", 2), ("bytes", 1000), ("rows", 0), ("bytes", "x")])
+@pytest.mark.parametrize(
+    "budget, value", [("rows", 500), ("fragments", 2), ("bytes", 1000), ("rows", 0), ("bytes", "x")]
+)
 def test_a_budget_that_does_not_do(client, budget, value):
     name = f"max_source_{budget}"
     config = {f"compaction__{name}": value}
