@@ -23,6 +23,7 @@ use lance_maintenance_api::{ErrorName, TaskError};
 use serde_json::Value;
 use tracing::warn;
 
+use super::branches::named_by_branches;
 use super::errors::to_task_error;
 use super::redact::Redactor;
 use super::supervisor::{Changed, Phase};
@@ -33,8 +34,8 @@ impl Operation for CleanupParams {
     async fn run(&self, table: &mut Table, ctx: &OperationContext) -> Result<Value, TaskError> {
         let redactor = Redactor::new(ctx);
         let failed = |error: Error| to_task_error(&error, &redactor);
-        let dataset = &table.dataset;
-        ctx.progress.report(0, "looking at the tags");
+        ctx.progress.report(0, "looking at tags and branches");
+        let dataset = &named_by_branches(&table.dataset, ctx).await?;
         let plan = Plan::of(self, dataset, ctx).await?;
         ctx.progress.report(
             10,
@@ -74,6 +75,7 @@ pub async fn preview(
 ) -> Result<CleanupPreview, TaskError> {
     let redactor = Redactor::new(ctx);
     let failed = |error: Error| to_task_error(&error, &redactor);
+    let dataset = &named_by_branches(dataset, ctx).await?;
     let plan = Plan::of(params, dataset, ctx).await?;
     let versions = dataset.count_versions().await.map_err(failed)?;
     let explanation = dataset

@@ -6,7 +6,7 @@
 //! | [`scalar_index`] | creates an index on values or texts |
 //! | [`vector_index`], [`vector_checks`] | creates an index on vectors |
 //! | [`optimize_indices`] | brings indices up to date |
-//! | [`cleanup`] | removes old versions |
+//! | [`cleanup`], [`branches`] | removes old versions |
 //! | [`preview`] | what a task would do, without doing it |
 //! | [`index`] | what both kinds of index creation have in common |
 //! | [`table`] | opening a table, finding its columns and indices |
@@ -20,6 +20,7 @@
 //!
 //! An operation knows its parameters and its context, nothing of queues or HTTP.
 
+pub mod branches;
 pub mod cleanup;
 pub mod commit;
 pub mod compact;

@@ -1,10 +1,11 @@
 use std::time::Duration;
 
+use lance::Dataset;
 use lance_maintenance_api::ErrorName;
 use lance_worker::operations::run;
 use serde_json::json;
 
-use crate::support::{Table, cleanup, compact, files, optimize, scalar};
+use crate::support::{self, Table, cleanup, compact, files, optimize, scalar};
 
 /// A table with ten versions, of which the third has a tag.
 async fn ten_versions() -> Table {
@@ -143,4 +144,71 @@ async fn files_that_are_not_the_tables_stay() {
     let sum = |files: &std::collections::BTreeMap<String, u64>| files.values().sum::<u64>();
     assert_eq!(result["bytes_removed"], sum(&before) - sum(&after));
     assert_eq!(table.contents().await, contents);
+}
+
+/// Two fragments, a branch of them, made with the table opened under this name, and one fragment of the
+/// same rows since.
+async fn branched(name: impl Fn(&str) -> String) -> Table {
+    let table = Table::with_rows(0..10, 5).await;
+    let mut dataset = Dataset::open(&name(&table.uri())).await.unwrap();
+    dataset.create_branch("dev", 1, None).await.unwrap();
+    table.run(compact("{}")).await.unwrap();
+    table
+}
+
+async fn branch(table: &Table) -> Vec<String> {
+    let branch = table.open().await.checkout_branch("dev").await.unwrap();
+    support::contents(&branch).await
+}
+
+/// Lance knows a branch by the spelling of its table's URI only.
+#[tokio::test]
+async fn a_branch_stays_whole_whatever_the_table_was_called_when_it_was_made() {
+    let names: [fn(&str) -> String; 4] = [
+        |uri| uri.to_owned(),
+        |uri| uri.replace("file://", ""),
+        |uri| format!("{uri}/"),
+        |uri| uri.replace("file:", "file-object-store:"),
+    ];
+    for (number, name) in names.into_iter().enumerate() {
+        let table = branched(name).await;
+        let rows = branch(&table).await;
+        assert_eq!(rows, table.contents().await);
+        let outcome = table.run(cleanup(r#"{"retain_versions":1}"#)).await;
+        assert_eq!(branch(&table).await, rows, "{number}: {outcome:?}");
+        assert_eq!(table.contents().await, rows, "{number}");
+        match outcome {
+            // The versions between the branch's and the newest.
+            Ok(result) => assert_eq!(result["old_versions"], 1, "{number}"),
+            Err(error) => assert_eq!(
+                error.error,
+                ErrorName::InvalidTableState,
+                "{number}: {error}"
+            ),
+        }
+    }
+}
+
+#[tokio::test]
+async fn branches_that_do_not_agree_on_a_name_stop_a_cleanup() {
+    let table = branched(str::to_owned).await;
+    let mut dataset = Dataset::open(table.path().to_str().unwrap()).await.unwrap();
+    dataset.create_branch("other", 1, None).await.unwrap();
+    let before = files(&table.path());
+    let error = table
+        .run(cleanup(r#"{"retain_versions":1}"#))
+        .await
+        .unwrap_err();
+    assert_eq!(error.error, ErrorName::InvalidTableState, "{error}");
+    assert!(error.detail.contains("file:///"), "{error}");
+    assert_eq!(files(&table.path()), before);
+    // Without branches it is as before.
+    for name in ["dev", "other"] {
+        dataset.delete_branch(name).await.unwrap();
+    }
+    let result = table
+        .run(cleanup(r#"{"retain_versions":1}"#))
+        .await
+        .unwrap();
+    assert!(result["data_files_removed"].as_u64() >= Some(2), "{result}");
 }

@@ -171,6 +171,7 @@ async fn many_small_appends_want_a_compaction() {
             deleted_rows_dropped: 0,
             bytes_rewritten: data,
             is_worthwhile: true,
+            is_over_budget: false,
         }
     );
     assert_eq!(rules(&report), [Rule::Compaction, Rule::OldVersions]);

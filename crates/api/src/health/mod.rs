@@ -204,6 +204,9 @@ pub struct CompactionOutlook {
     pub bytes_rewritten: u64,
     /// Whether that is little enough for what is gained.
     pub is_worthwhile: bool,
+    /// Whether the table's budget for one run is too small for the first group, so that a job fails.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_over_budget: bool,
 }
 
 /// Files that the newest version refers to and that are not there.

@@ -131,11 +131,17 @@ fn unindexed_rows(behind: &[&IndexHealth], all: bool) -> Option<Advice> {
 /// Fragments are small, or rows deleted, and it is worth it to rewrite them.
 pub fn compaction(report: &HealthReport) -> Option<Advice> {
     let outlook = wanted_compaction(report)?;
+    let dropped = match outlook.deleted_rows_dropped {
+        0 => String::new(),
+        rows => format!(
+            ", and {} be dropped",
+            count(rows, "deleted row", "deleted rows")
+        ),
+    };
     let mut reason = format!(
-        "{} would become {}, and {} be dropped, for {} rewritten.",
+        "{} would become {}{dropped}, for {} rewritten.",
         count(outlook.fragments_rewritten, "fragment", "fragments"),
         outlook.fragments_added,
-        count(outlook.deleted_rows_dropped, "deleted row", "deleted rows"),
         size(outlook.bytes_rewritten),
     );
     if let Some(rows) = outlook.target_rows_per_fragment {
@@ -154,8 +160,15 @@ pub fn compaction(report: &HealthReport) -> Option<Advice> {
             .iter()
             .map(|(name, value)| format!("{name} = {value}"))
             .collect();
+        let what_follows = match outlook.is_over_budget {
+            true => {
+                "which is too little for the first group of fragments: raise that first, no job does \
+                     anything before"
+            }
+            false => "so that one job may do only a part",
+        };
         reason.push_str(&format!(
-            " The table limits what one run takes on ({}), so that one job may do only a part.",
+            " The table limits what one run takes on ({}), {what_follows}.",
             set.join(", ")
         ));
     }
@@ -173,8 +186,8 @@ pub fn compaction(report: &HealthReport) -> Option<Advice> {
         rule: Rule::Compaction,
         reason,
         numbers,
-        job: Some(job(JobOperation::Compact, options)),
-        then,
+        job: (!outlook.is_over_budget).then(|| job(JobOperation::Compact, options)),
+        then: then.filter(|_| !outlook.is_over_budget),
     })
 }
 
@@ -227,8 +240,8 @@ fn lost_coverage(report: &HealthReport) -> (String, Option<AdvisedJob>) {
     (warning, Some(update))
 }
 
-/// Fragments consist of many files. Not where most fragments are whole, since all are rewritten, nor where a compaction that is wanted
-/// anyway rewrites all.
+/// Fragments consist of many files. Not where most fragments are whole, since all are rewritten, nor
+/// where a compaction that is wanted anyway rewrites all.
 pub fn column_files(report: &HealthReport) -> Option<Advice> {
     let files = report.column_files.as_ref()?;
     let fragments = report.num_fragments?;

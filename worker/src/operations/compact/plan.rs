@@ -24,7 +24,7 @@ use crate::operations::{OperationContext, memory, unreadable};
 
 /// Where Lance's writer begins another file if nothing else is said.
 const MAX_BYTES_PER_FILE: u64 = 90 << 30;
-/// What Lance's writer holds of a column before it counts, so that no limit below has an effect.
+/// What Lance's writer holds of a column before it counts, so that limits have an effect in steps of it.
 const WRITER_BUFFER: u64 = 8 << 20;
 
 /// The parameters with what a job left out filled in: from the table's configuration, else Lance's
@@ -161,6 +161,7 @@ impl Compaction {
             deleted_rows_dropped,
             bytes_rewritten: work.bytes,
             is_worthwhile: exchange.is_worthwhile(),
+            is_over_budget: false,
         }
     }
 
@@ -175,7 +176,7 @@ impl Compaction {
         let by_rows = rows.checked_div(target).unwrap_or(1).max(1);
         let work = Work::of(&task.fragments);
         let live = u128::from(work.bytes) * u128::from(rows) / u128::from(work.rows.max(1));
-        let limit = u128::from(max_bytes(&self.plan.options).max(WRITER_BUFFER));
+        let limit = u128::from(file_bytes(max_bytes(&self.plan.options)));
         by_rows.max(u64::try_from(live.div_ceil(limit)).unwrap_or(u64::MAX))
     }
 }
@@ -335,6 +336,12 @@ fn max_bytes(options: &CompactionOptions) -> u64 {
         .map_or(MAX_BYTES_PER_FILE, |bytes| bytes as u64)
 }
 
+/// What a file comes to that ends there, in bytes.
+fn file_bytes(max_bytes: u64) -> u64 {
+    let buffers = max_bytes.div_ceil(WRITER_BUFFER).max(1);
+    buffers.saturating_mul(WRITER_BUFFER)
+}
+
 /// The rows of a fragment that are not deleted, as far as the manifest knows.
 fn live_rows(fragment: &Fragment) -> u64 {
     fragment.num_rows().unwrap_or(0) as u64
@@ -352,9 +359,7 @@ fn is_gain(fragments: &[Fragment], max_bytes: u64) -> bool {
     if fragments.len() == 1 || !fragments.iter().all(is_whole) {
         return true;
     }
-    let files = Work::of(fragments)
-        .bytes
-        .div_ceil(max_bytes.max(WRITER_BUFFER));
+    let files = Work::of(fragments).bytes.div_ceil(file_bytes(max_bytes));
     files < fragments.len() as u64
 }
 

@@ -70,8 +70,6 @@ impl Sizes {
 pub enum Merge {
     /// There is nothing to do.
     Nothing,
-    /// What Lance does without a number.
-    Lance,
     /// All, into one that is built anew.
     Retrain,
     /// So many of the newest.
@@ -107,10 +105,9 @@ fn choose(sizes: &Sizes, is_vector: bool) -> Merge {
         rows += segment;
     }
     match merged {
-        // Split partitions would keep one of several segments from ever being merged.
-        0 | 1 if !sizes.has_unindexed && is_vector && count > 1 => Merge::Nothing,
-        // Lance may still want to split a partition; if not, it writes nothing.
-        0 | 1 if !sizes.has_unindexed => Merge::Lance,
+        // Partitions are split and joined where rows are added, and not for their own sake: the number
+        // that an index was made with stays.
+        0 | 1 if !sizes.has_unindexed => Merge::Nothing,
         merged => Merge::Newest(merged),
     }
 }
@@ -157,10 +154,10 @@ mod tests {
             (sizes(&[1000], 1), false, Merge::Newest(1)),
             (sizes(&[1000, 1], 1), false, Merge::Newest(1)),
             // Nothing is new.
-            (sizes(&[1000], 0), true, Merge::Lance),
+            (sizes(&[1000], 0), true, Merge::Nothing),
             (sizes(&[1000, 100], 0), true, Merge::Nothing),
             (sizes(&[1000, 900], 0), true, Merge::Newest(2)),
-            (sizes(&[], 0), true, Merge::Lance),
+            (sizes(&[], 0), true, Merge::Nothing),
         ];
         for (sizes, is_vector, merge) in cases {
             assert_eq!(choose(&sizes, is_vector), merge, "{sizes:?}");

@@ -214,7 +214,6 @@ async fn build(
         .transaction_properties(task_properties(ctx));
     match merge {
         Merge::Nothing => return Ok(Vec::new()),
-        Merge::Lance => {}
         Merge::Retrain => options.retrain = true,
         Merge::Newest(segments) => {
             options = options.num_indices_to_merge(Some(segments));

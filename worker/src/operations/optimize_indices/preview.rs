@@ -43,7 +43,7 @@ pub async fn preview(
 fn of_index(name: String, sizes: &Sizes, merge: Merge) -> IndexPreview {
     let count = sizes.segments.len();
     let (merged, has_new) = match merge {
-        Merge::Nothing | Merge::Lance => (0, false),
+        Merge::Nothing => (0, false),
         Merge::Retrain => (count, true),
         Merge::Newest(newest) => (newest.min(count), true),
     };

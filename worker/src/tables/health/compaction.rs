@@ -25,17 +25,20 @@ const BUDGETS: [&str; 3] = [
 
 /// The tasks of Lance's own planner without a budget, and the table's budgets.
 pub async fn tasks(dataset: &Dataset) -> Result<(u64, BTreeMap<String, String>), Error> {
-    let config = dataset.config();
-    let mut options = CompactionOptions::from_dataset_config(config)?;
+    let mut options = CompactionOptions::from_dataset_config(dataset.config())?;
     options.max_source_fragments = None;
     options.max_source_rows = None;
     options.max_source_bytes = None;
     let plan = plan_compaction(dataset, &options).await?;
+    Ok((plan.num_tasks() as u64, budgets(dataset)))
+}
+
+fn budgets(dataset: &Dataset) -> BTreeMap<String, String> {
     let budgets = BUDGETS.iter().filter_map(|name| {
-        let value = config.get(&format!("{PREFIX}{name}"))?;
+        let value = dataset.config().get(&format!("{PREFIX}{name}"))?;
         Some(((*name).to_owned(), value.clone()))
     });
-    Ok((plan.num_tasks() as u64, budgets.collect()))
+    budgets.collect()
 }
 
 /// What a job would do that leaves everything to the table, but for fragments that are too large with
@@ -57,8 +60,15 @@ pub async fn outlook(
     let compaction = Compaction::plan(dataset, &params, &place.ctx)
         .await
         .map_err(of_task)?;
+    params.table_budgets = true;
+    // What else could be wrong with a plan was so without a budget.
+    let is_over_budget = !budgets(dataset).is_empty()
+        && Compaction::plan(dataset, &params, &place.ctx)
+            .await
+            .is_err();
     Ok(CompactionOutlook {
         target_rows_per_fragment: better,
+        is_over_budget,
         ..compaction.outlook()
     })
 }
