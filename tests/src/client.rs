@@ -293,6 +293,11 @@ impl Table {
         }
     }
 
+    /// The path of something of it behind the second door.
+    pub fn second_door(&self, rest: &str) -> String {
+        format!("/maintenance/v1/table/{}/{rest}", self.id)
+    }
+
     /// The path of one of its maintenance operations.
     pub fn path(&self, rest: &str) -> String {
         format!("/lance/oss/v1/table/{}/{rest}", self.id)

@@ -1,4 +1,5 @@
-//! Clients: they submit tasks, look at them, list them, and delete the records of some that ended.
+//! Clients: they submit tasks, look at them, list them, cancel some, and delete the records of some that
+//! ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -78,6 +79,8 @@ pub struct Known {
     pub statuses: BTreeMap<(&'static str, u16), usize>,
     /// Answers that should not come.
     pub odd: Vec<Odd>,
+    /// Tasks that clients asked to be canceled, whatever was answered.
+    pub canceled: BTreeSet<String>,
     /// Tasks that a client saw ended.
     ended: BTreeSet<String>,
 }
@@ -109,7 +112,8 @@ impl Load {
         while !stop.load(Ordering::Relaxed) {
             match rng.below(100) {
                 0..60 => self.submit(&mut rng).await?,
-                60..88 => self.look(&mut rng).await?,
+                60..84 => self.look(&mut rng).await?,
+                84..90 => self.cancel(&mut rng).await?,
                 _ => self.list(&mut rng).await?,
             }
             sleep(Duration::from_millis(rng.between(PAUSE.0, PAUSE.1))).await;
@@ -193,6 +197,44 @@ impl Load {
                 Some(answer) if answer.status < 500 => known.is_wrong(said("delete", &answer)),
                 _ => {}
             }
+        }
+        Ok(())
+    }
+
+    /// Cancels a task that has not ended, of those that the second door lists.
+    async fn cancel(&self, rng: &mut Rng) -> anyhow::Result<()> {
+        let table = rng.below(self.tables.len() as u64) as usize;
+        let target = self.tables[table].second_door("jobs?limit=30");
+        let Some(answer) = self.call(table, "list jobs", Call::get(target)).await? else {
+            return Ok(());
+        };
+        if answer.status != 200 {
+            if answer.status < 500 {
+                self.known().is_wrong(said("list jobs", &answer));
+            }
+            return Ok(());
+        }
+        let listed = answer.json()?;
+        let open: Vec<&Value> = listed["jobs"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|job| matches!(job["state"].as_str(), Some("queued" | "running")))
+            .collect();
+        if open.is_empty() {
+            return Ok(());
+        }
+        let job = rng.pick(&open);
+        let word = |name: &str| job[name].as_str().unwrap_or_default().to_owned();
+        // Before it is asked for: it may be done without an answer.
+        self.known().canceled.insert(word("task_id"));
+        let target = format!("/maintenance/v1/jobs/{}/cancel", word("job_id"));
+        let answer = self.call(table, "cancel", Call::post(target, "")).await?;
+        match answer {
+            // Deleted meanwhile.
+            Some(answer) if matches!(answer.status, 200 | 404 | 500..) => {}
+            Some(answer) => self.known().is_wrong(said("cancel", &answer)),
+            None => {}
         }
         Ok(())
     }

@@ -17,7 +17,11 @@ const LEASE: Duration = Duration::from_secs(25);
 /// Between two faults that follow each other so closely no heartbeat may get through.
 const NO_HEARTBEAT: Duration = Duration::from_secs(2);
 /// The lines with which a run ends.
-const ENDS: [&str; 3] = ["completed", "failed", "stopped, as the attempt was lost"];
+const ENDS: [&str; 3] = [
+    "completed",
+    "failed",
+    "stopped: the attempt was lost or is handed back",
+];
 
 /// An attempt at a task, on a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -20,7 +20,9 @@ const FAILURES: [&str; 3] = [
     "TableIndexAlreadyExists",
 ];
 /// How the failure of a task begins whose worker was killed each time.
-const WORN_OUT: &str = "The worker was lost in each of";
+const WORN_OUT: &str = "The worker was lost in";
+/// The failure of a task that was canceled.
+const CANCELED: &str = "Canceled";
 /// What compactions commit beforehand, as often as they like.
 const RESERVE: &str = "ReserveFragments";
 
@@ -83,7 +85,16 @@ pub fn judge(known: &Known, listed: &Listed, seen: &[Seen], wrong: &mut Findings
                     format!("the task {id} of table {table} made {}", list(commits)),
                 );
             }
-            judge_one(id, *task_type, task, commits, &mut outcomes, wrong);
+            let canceled = known.canceled.contains(id);
+            judge_one(
+                id,
+                *task_type,
+                task,
+                commits,
+                canceled,
+                &mut outcomes,
+                wrong,
+            );
         }
         let allowed = known.unknown.get(place).copied().unwrap_or_default();
         outcomes.found += found;
@@ -180,6 +191,7 @@ fn judge_one(
     task_type: usize,
     task: &Value,
     commits: &[Made],
+    canceled: bool,
     outcomes: &mut Outcomes,
     wrong: &mut Findings,
 ) {
@@ -187,7 +199,7 @@ fn judge_one(
     let completed = task["status"] == "completed";
     let end = match task["status"].as_str() {
         Some("completed") => "completed".to_owned(),
-        Some("failed") => judge_failure(id, name, &task["error"], wrong),
+        Some("failed") => judge_failure(id, name, &task["error"], canceled, wrong),
         status => {
             wrong.add(
                 OPEN,
@@ -248,13 +260,19 @@ fn judge_one(
 }
 
 /// How a task failed, in a word.
-fn judge_failure(id: &str, name: &str, error: &Value, wrong: &mut Findings) -> String {
+fn judge_failure(
+    id: &str,
+    name: &str,
+    error: &Value,
+    canceled: bool,
+    wrong: &mut Findings,
+) -> String {
     let kind = error["error"].as_str().unwrap_or_default();
     let detail = error["detail"].as_str().unwrap_or_default();
     if detail.starts_with(WORN_OUT) {
         return "failed: attempts used up".to_owned();
     }
-    if !FAILURES.contains(&kind) {
+    if !FAILURES.contains(&kind) && !(canceled && kind == CANCELED) {
         wrong.add(
             FAILED,
             format!("the task {id} ({name}) failed with {kind}: {detail}"),

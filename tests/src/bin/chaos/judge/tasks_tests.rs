@@ -76,9 +76,9 @@ impl End {
 
 #[test]
 fn finds_what_is_wrong_and_nothing_else() {
-    let worn_out = "The worker was lost in each of 3 attempts.";
+    let worn_out = "The worker was lost in 3 attempts, or stopped in 10.";
     type Change<'a> = &'a dyn Fn(&mut End);
-    let cases: [(&str, Change, &[&str]); 17] = [
+    let cases: [(&str, Change, &[&str]); 20] = [
         ("nothing", &|_| {}, &[]),
         (
             "a task is gone",
@@ -165,6 +165,27 @@ fn finds_what_is_wrong_and_nothing_else() {
             "a task that wore out its workers, after its commit",
             &|end| end.fail(0, "InternalError", worn_out),
             &[],
+        ),
+        (
+            "a task that was canceled",
+            &|end| {
+                end.fail(1, "Canceled", "On request.");
+                end.known.canceled.insert("b".to_owned());
+            },
+            &[],
+        ),
+        (
+            "a task that was canceled unasked",
+            &|end| end.fail(1, "Canceled", "On request."),
+            &["failed with Canceled"],
+        ),
+        (
+            "a task that was canceled, with a commit",
+            &|end| {
+                end.fail(0, "Canceled", "On request.");
+                end.known.canceled.insert("a".to_owned());
+            },
+            &["failed and committed"],
         ),
     ];
     for (what, change, expected) in cases {
