@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lance_maintenance_api::{ErrorName, TaskError};
-use lance_maintenance_dispatch::{Claim, Dispatch, Outcome};
+use lance_maintenance_dispatch::{Claim, Dispatch, MOST_ATTEMPTS, Outcome};
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -79,17 +79,21 @@ impl Runner {
             let span = task_span(held.dispatch());
             let runner = self.clone();
             let attempt = async move {
-                match runner.claim(&held).await {
+                let again = match runner.claim(&held).await {
                     Claiming::Granted => runner.attempt(&held, false).await,
                     Claiming::Canceled => runner.attempt(&held, true).await,
-                    Claiming::Lost => {}
+                    Claiming::Lost => None,
                     Claiming::Waits => {
                         // The place is for others meanwhile; the table is busy.
                         drop(place);
                         return runner.wait(held).await;
                     }
-                }
+                };
                 drop((held, place));
+                if let Some(next) = again {
+                    // Where it is not taken, somebody else comes to it.
+                    let _ = runner.intake.offer(next);
+                }
             };
             attempts.spawn(attempt.instrument(span));
             while attempts.try_join_next().is_some() {}
@@ -141,8 +145,9 @@ impl Runner {
         }
     }
 
-    /// Makes an attempt. One that was canceled before only finds out what those before it did.
-    async fn attempt(&self, held: &Held, only_looks: bool) {
+    /// Makes an attempt. One that was canceled before only finds out what those before it did. Returns the
+    /// next attempt, if it is for this worker to make: one that was canceled and can't tell what it did.
+    async fn attempt(&self, held: &Held, only_looks: bool) -> Option<Dispatch> {
         let dispatch = held.dispatch();
         let claim = self.application.claim_of(dispatch);
         let started = Instant::now();
@@ -167,7 +172,11 @@ impl Runner {
         metrics.ended(ended, took);
         let Some(outcome) = outcome else {
             tracing::warn!("stopped: the attempt was lost or is handed back");
-            return;
+            let looks_again = supervision.was_canceled() && !supervision.is_lost();
+            return (looks_again && dispatch.attempt < MOST_ATTEMPTS).then(|| Dispatch {
+                attempt: dispatch.attempt + 1,
+                ..dispatch.clone()
+            });
         };
         let seconds = took.as_secs_f64();
         match &outcome {
@@ -178,6 +187,7 @@ impl Runner {
         if let Err(error) = self.application.finish(&claim, outcome, params).await {
             tracing::error!(%error, "the end could not be reported");
         }
+        None
     }
 
     /// Runs the operation to its end, or until its time is over, or the attempt lost or handed back

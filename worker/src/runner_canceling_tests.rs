@@ -72,19 +72,20 @@ async fn whoever_says_so() {
     }
 }
 
-/// Whether such an attempt has committed is for the next one to find out.
+/// Whether such an attempt has committed the next one finds out.
 #[tokio::test]
-async fn an_end_that_says_nothing_is_not_reported() {
+async fn after_an_end_that_says_nothing_the_next_attempt_looks() {
     let error = TaskError::new(ErrorName::ServiceUnavailable, "killed");
     let bench = bench(Err(error)).await;
     bench.offer(1, "/a");
     bench.start();
     bench.fake.wait_for(PROGRESS_PATH, 1).await;
+    bench.fake.cancel_on(CLAIM_PATH);
     bench.intake.cancel(&dispatch(1, "/a").task_id);
-    while !bench.intake.in_hand().is_empty() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    assert_eq!(bench.fake.steps(), ["claim"]);
+    let ends = bench.ends(1).await;
+    assert_eq!(ends[0]["attempt"], 2);
+    assert_eq!(outcome_of(&ends[0]), json!("ServiceUnavailable"));
+    assert_eq!(bench.fake.steps(), ["claim", "claim", "finish"]);
 }
 
 #[tokio::test]

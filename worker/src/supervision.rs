@@ -77,6 +77,11 @@ impl Supervision {
         }
     }
 
+    /// Whether the task is to be stopped.
+    pub fn was_canceled(&self) -> bool {
+        self.only_looks || self.state.borrow().is_canceled
+    }
+
     /// The parameters with which the operation ran, if they were not all given.
     pub fn params(&self) -> Option<TaskParams> {
         self.params

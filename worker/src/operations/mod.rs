@@ -44,7 +44,7 @@ pub mod vector_index;
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -71,6 +71,31 @@ const COMMIT: Duration = Duration::from_secs(8);
 /// How long it may take to remove what a failed operation wrote.
 const DISCARD: Duration = Duration::from_secs(30);
 
+/// The table that an operation works on, for whoever has to stop one that computes and hears nothing.
+/// Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct WorkingOn(Arc<Mutex<Option<Table>>>);
+
+impl WorkingOn {
+    fn set(&self, table: &Table) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(table.clone());
+    }
+
+    /// Stops the operation without it: it can't write any more, nor commit, and what it wrote is removed.
+    /// False if it is committing, or has not begun, and so has to be waited for.
+    pub async fn stop(&self, ctx: &OperationContext) -> bool {
+        let table = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match table {
+            Some(table) if table.journal.shut() => {
+                // What can't be removed in time is left to the next task.
+                let _ = timeout(DISCARD, commit::discard(&table, ctx)).await;
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
 /// What an operation may use besides its parameters.
 #[derive(Clone, Debug)]
 pub struct OperationContext {
@@ -93,6 +118,8 @@ pub struct OperationContext {
     pub phases: Phases,
     /// Whether the table's store answers.
     pub store_watch: StoreWatch,
+    /// What it works on.
+    pub working_on: WorkingOn,
     /// How far an operation may go.
     pub limits: Limits,
 }
@@ -114,6 +141,7 @@ impl OperationContext {
             supervisor: Arc::new(Unsupervised),
             phases: Phases::default(),
             store_watch: StoreWatch::default(),
+            working_on: WorkingOn::default(),
             limits: Limits::default(),
         }
     }
@@ -210,6 +238,7 @@ pub async fn run(params: &TaskParams, ctx: &OperationContext) -> Result<Value, T
 
 async fn attempt(params: &TaskParams, ctx: &OperationContext) -> Result<Value, TaskError> {
     let mut table = ended(open(ctx), None, ctx).await?;
+    ctx.working_on.set(&table);
     let journal = table.journal.clone();
     let outcome = ended(run_on(params, &mut table, ctx), Some(&journal), ctx).await;
     if outcome.is_err() && !table.journal.is_committing() {

@@ -22,8 +22,8 @@ const NAMES_SHOWN: usize = 50;
 /// The scheme of local files that are read and written like those of any object store.
 const WATCHED_LOCAL: &str = "file-object-store";
 
-/// A table as an attempt works on it.
-#[derive(Debug)]
+/// A table as an attempt works on it. Clones share the book.
+#[derive(Clone, Debug)]
 pub struct Table {
     /// The version that is looked at.
     pub dataset: Dataset,

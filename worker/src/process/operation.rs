@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -10,15 +11,18 @@ use lance_maintenance_api::params::TaskParams;
 use tokio::runtime::Builder;
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
-use tracing::Instrument;
+use tracing::{Instrument, Span};
 
 use super::messages::{FromOperation, Order, ToOperation};
 use crate::logging;
 use crate::operations::store_watch::StoreWatch;
 use crate::operations::supervisor::{Measure, Phases, Refused, Stop, Supervisor};
-use crate::operations::{self, OperationContext};
+use crate::operations::{self, OperationContext, WorkingOn};
 use crate::progress::Progress;
 
+/// How long an operation may take to hear that it has to stop before it is stopped without it: shorter than
+/// the worker waits until it kills the process.
+const DEAF: Duration = Duration::from_secs(2);
 /// The shortest time between two reports of progress.
 const REPORT_PAUSE: Duration = Duration::from_millis(200);
 
@@ -35,6 +39,7 @@ pub fn run() -> ExitCode {
         out: Arc::new(Mutex::new(io::stdout())),
         asking: Arc::new(tokio::sync::Mutex::new(answered)),
         stop: stop.subscribe(),
+        heard: Arc::default(),
         is_canceled: order.is_canceled,
     };
     std::thread::spawn(move || {
@@ -60,15 +65,39 @@ pub fn run() -> ExitCode {
         }
     };
     let span = logging::task_span(&order.dispatch);
-    runtime.block_on(operate(*order, line).instrument(span));
+    let context = context(*order, &line);
+    std::thread::spawn({
+        let (context, line, span) = (context.1.clone(), line.clone(), span.clone());
+        move || stop_deaf(&context, &line, &span)
+    });
+    let (params, context) = context;
+    runtime.block_on(operate(params, context, line).instrument(span));
     // What computes can't be interrupted, and is not waited for.
     runtime.shutdown_background();
     ExitCode::SUCCESS
 }
 
-async fn operate(order: Order, line: Line) {
-    let progress = Progress::new();
-    let mut reports = progress.subscribe();
+/// What to do, and what with.
+fn context(order: Order, line: &Line) -> (TaskParams, OperationContext) {
+    let dispatch = order.dispatch;
+    let context = OperationContext {
+        task_id: dispatch.task_id.to_string(),
+        attempt: dispatch.attempt,
+        table_id: dispatch.table.id,
+        location: dispatch.table.location,
+        storage_options: order.storage_options,
+        progress: Progress::new(),
+        supervisor: Arc::new(line.clone()),
+        phases: Phases::default(),
+        store_watch: StoreWatch::default(),
+        working_on: WorkingOn::default(),
+        limits: order.limits,
+    };
+    (dispatch.params, context)
+}
+
+async fn operate(params: TaskParams, context: OperationContext, line: Line) {
+    let mut reports = context.progress.subscribe();
     let reporting = line.clone();
     let reporting = tokio::spawn(async move {
         while reports.changed().await.is_ok() {
@@ -77,23 +106,39 @@ async fn operate(order: Order, line: Line) {
             sleep(REPORT_PAUSE).await;
         }
     });
-    let context = OperationContext {
-        task_id: order.dispatch.task_id.to_string(),
-        attempt: order.dispatch.attempt,
-        table_id: order.dispatch.table.id.clone(),
-        location: order.dispatch.table.location.clone(),
-        storage_options: order.storage_options,
-        progress,
-        supervisor: Arc::new(line.clone()),
-        phases: Phases::default(),
-        store_watch: StoreWatch::default(),
-        limits: order.limits,
-    };
-    let outcome = operations::run(&order.dispatch.params, &context).await;
+    let outcome = operations::run(&params, &context).await;
     reporting.abort();
     let last = context.progress.subscribe().borrow().clone();
     line.say(&FromOperation::Progress(last));
     line.say(&FromOperation::End(outcome));
+}
+
+/// Stops an operation that computes and does not hear that it has to stop, on a thread of its own: the
+/// library computes for long without looking up. It ends with the process.
+fn stop_deaf(context: &OperationContext, line: &Line, span: &Span) {
+    let Ok(runtime) = Builder::new_current_thread().enable_all().build() else {
+        return;
+    };
+    let stopping = async {
+        let mut stop = line.stop.clone();
+        let why = match stop.wait_for(Option::is_some).await {
+            Ok(why) => why.unwrap_or(Stop::Told),
+            // The process is about to end.
+            Err(_) => return,
+        };
+        sleep(DEAF).await;
+        if line.heard.load(Ordering::SeqCst) || context.attempt > 1 {
+            // What an attempt before has done is to be found out.
+            return;
+        }
+        line.say(&FromOperation::Stopping);
+        if context.working_on.stop(context).await {
+            tracing::info!("stopped while it computed");
+            line.say(&FromOperation::End(Err(why.into())));
+            std::process::exit(0);
+        }
+    };
+    runtime.block_on(stopping.instrument(span.clone()));
 }
 
 /// The worker at the other end.
@@ -103,6 +148,8 @@ struct Line {
     /// Held by the one who waits for an answer.
     asking: Arc<tokio::sync::Mutex<mpsc::UnboundedReceiver<ToOperation>>>,
     stop: watch::Receiver<Option<Stop>>,
+    /// Whether the operation has heard that it has to stop.
+    heard: Arc<AtomicBool>,
     is_canceled: bool,
 }
 
@@ -150,6 +197,7 @@ impl Supervisor for Line {
             Ok(why) => why.unwrap_or(Stop::Told),
             Err(_) => Stop::Told,
         };
+        self.heard.store(true, Ordering::SeqCst);
         self.say(&FromOperation::Stopping);
         why
     }

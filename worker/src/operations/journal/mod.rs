@@ -62,6 +62,8 @@ struct State {
     committing: bool,
     /// Whether a commit was made.
     committed: bool,
+    /// Whether nothing is to be written any more.
+    shut: bool,
 }
 
 impl Journal {
@@ -112,9 +114,22 @@ impl Journal {
         self.state().version
     }
 
+    /// From now on nothing is written, and no commit begun: false if one was.
+    pub fn shut(&self) -> bool {
+        let mut state = self.state();
+        state.shut |= !state.committing;
+        state.shut
+    }
+
     /// Notes that from now on a version may refer to the files, whatever becomes of this process.
     pub async fn begin_commit(&self) -> Result<()> {
-        self.state().committing = true;
+        {
+            let mut state = self.state();
+            if state.shut {
+                return Err(is_shut());
+            }
+            state.committing = true;
+        }
         let entry = self.entry(COMMIT);
         self.place
             .store
@@ -191,6 +206,9 @@ impl Journal {
         let written = tokio::spawn(async move {
             let _under_way = under_way;
             if let Some(name) = name {
+                if journal.state().shut {
+                    return Err(is_shut());
+                }
                 journal.enter(name).await?;
             }
             write.await
@@ -235,6 +253,13 @@ impl Journal {
     fn state(&self) -> MutexGuard<'_, State> {
         // Whole between any two operations on it, panic or not.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn is_shut() -> object_store::Error {
+    object_store::Error::Generic {
+        store: "journal",
+        source: "the operation was stopped".into(),
     }
 }
 
