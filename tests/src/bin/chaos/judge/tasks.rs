@@ -272,7 +272,8 @@ fn judge_failure(
     if detail.starts_with(WORN_OUT) {
         return "failed: attempts used up".to_owned();
     }
-    if !FAILURES.contains(&kind) && !(canceled && kind == CANCELED) {
+    let expected = FAILURES.contains(&kind) || (canceled && kind == CANCELED);
+    if !expected {
         wrong.add(
             FAILED,
             format!("the task {id} ({name}) failed with {kind}: {detail}"),
