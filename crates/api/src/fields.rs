@@ -104,6 +104,15 @@ impl Fields {
         self.typed(name, "an object", |value| value.as_object().cloned())
     }
 
+    pub(crate) fn objects(&self, name: &str) -> Result<Option<Vec<Map<String, Value>>>, ApiError> {
+        self.typed(name, "an array of objects", |value| {
+            let elements = value.as_array()?.iter();
+            elements
+                .map(|element| element.as_object().cloned())
+                .collect()
+        })
+    }
+
     pub(crate) fn strings(&self, name: &str) -> Result<Option<Vec<String>>, ApiError> {
         self.typed(name, "an array of strings", |value| {
             value

@@ -130,6 +130,10 @@ operations! {
         -> "catalog", "oss:DeleteTable" on Table;
     RenameTable = "POST" "/lance/v1/table/{id}/rename"
         -> "catalog", "oss:RenameTable" on Table;
+    AlterTableAddColumns = "POST" "/lance/v1/table/{id}/add_columns"
+        -> "columns", "oss:PutTableData" on Table;
+    AlterTableBackfillColumns = "POST" "/lance/v1/table/{id}/backfill_column"
+        -> "columns", "oss:PutTableData" on Table;
     CreateTableVersion = "POST" "/lance/v1/table/{id}/version/create"
         -> "catalog", "oss:PutTableData" on Table;
     DescribeTableVersion = "POST" "/lance/v1/table/{id}/version/describe"

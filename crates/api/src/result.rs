@@ -62,6 +62,27 @@ pub struct IndexResult {
     pub version: u64,
 }
 
+/// Result of `lance_backfill_column`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BackfillColumnResult {
+    /// The column.
+    pub column: String,
+    /// Rows that were computed and are in the table.
+    pub rows_filled: u64,
+    /// Those of them that an earlier attempt had computed.
+    pub rows_resumed: u64,
+    /// Fragments that got a new file of the column.
+    pub fragments_filled: u64,
+    /// Fragments that others changed meanwhile, or that were not to be filled, with rows that are still to
+    /// be.
+    pub fragments_left: u64,
+    /// Rows of the newest version that are still to be computed.
+    pub rows_left: u64,
+    /// The table's version afterwards.
+    pub version: u64,
+}
+
 /// How much of the table an index covers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

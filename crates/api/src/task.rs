@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::error::{ApiError, ErrorName, TaskError};
 use crate::params::TaskParams;
 
-/// The five types of maintenance task.
+/// The types of maintenance task: the five of the OSS API, and the namespace specification's backfill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum TaskType {
@@ -25,16 +25,20 @@ pub enum TaskType {
     /// Removes old versions.
     #[serde(rename = "lance_cleanup")]
     Cleanup,
+    /// Fills a computed column.
+    #[serde(rename = "lance_backfill_column")]
+    BackfillColumn,
 }
 
 impl TaskType {
     /// All types, in the order of their codes.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Compact,
         Self::ScalarIndex,
         Self::VectorIndex,
         Self::OptimizeIndices,
         Self::Cleanup,
+        Self::BackfillColumn,
     ];
 
     /// The type's name in requests and answers.
@@ -45,6 +49,7 @@ impl TaskType {
             Self::VectorIndex => "lance_vector_index",
             Self::OptimizeIndices => "lance_optimize_indices",
             Self::Cleanup => "lance_cleanup",
+            Self::BackfillColumn => "lance_backfill_column",
         }
     }
 
@@ -53,7 +58,7 @@ impl TaskType {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 
-    /// The type's number in a task id: 1 to 5.
+    /// The type's number in a task id: 1 to 6.
     fn code(self) -> u8 {
         match self {
             Self::Compact => 1,
@@ -61,6 +66,7 @@ impl TaskType {
             Self::VectorIndex => 3,
             Self::OptimizeIndices => 4,
             Self::Cleanup => 5,
+            Self::BackfillColumn => 6,
         }
     }
 
@@ -81,7 +87,7 @@ impl std::fmt::Display for TaskType {
 #[cfg_attr(
     feature = "schema",
     derive(schemars::JsonSchema),
-    schemars(extend("pattern" = "^[1-5][0-9a-f]{31}$"))
+    schemars(extend("pattern" = "^[1-6][0-9a-f]{31}$"))
 )]
 #[serde(try_from = "String", into = "String")]
 pub struct TaskId {
@@ -357,7 +363,7 @@ mod tests {
     proptest! {
         #[test]
         fn an_id_gives_back_what_it_was_made_of(
-            kind in 0_usize..5, slot in 0_u64..(1 << 44), random: [u8; 10],
+            kind in 0_usize..6, slot in 0_u64..(1 << 44), random: [u8; 10],
         ) {
             let id = TaskId::new(TaskType::ALL[kind], slot, random);
             let parsed = TaskId::parse(id.as_str()).unwrap();

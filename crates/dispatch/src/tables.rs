@@ -9,6 +9,8 @@
 //! POST /v1/tables/purge                    Purge            -> 202
 //! POST /v1/tables/health                   CheckHealth      -> 200 HealthReport
 //! POST /v1/tables/preview                  PreviewTask      -> 200 Preview
+//! POST /v1/tables/add-columns              AddColumns       -> 200 AddColumnsResponse
+//! POST /v1/tables/check-backfill           PreviewTask      -> 200 {}
 //! ```
 //!
 //! Requests are signed like all messages, over the path with the query as it is sent. Refusals come
@@ -25,6 +27,7 @@
 use std::collections::BTreeMap;
 
 pub use lance_maintenance_api::health::HealthReport;
+pub use lance_maintenance_api::namespace::columns::{AddColumnsResponse, NewColumn, NewContent};
 pub use lance_maintenance_api::namespace::versions::TableVersion;
 use lance_maintenance_api::params::TaskParams;
 pub use lance_maintenance_api::preview::Preview;
@@ -48,6 +51,10 @@ pub const PURGE_PATH: &str = "/v1/tables/purge";
 pub const HEALTH_PATH: &str = "/v1/tables/health";
 /// Path that says what a task would do.
 pub const PREVIEW_PATH: &str = "/v1/tables/preview";
+/// Path that adds columns to a table.
+pub const ADD_COLUMNS_PATH: &str = "/v1/tables/add-columns";
+/// Path that says whether a backfill can run: refused as it would fail at its beginning.
+pub const CHECK_BACKFILL_PATH: &str = "/v1/tables/check-backfill";
 /// Path on the application where a worker says that the data of a dropped table is removed.
 pub const PURGED_PATH: &str = "/worker/v1/purged";
 
@@ -251,4 +258,23 @@ pub struct PreviewTask {
     /// The task.
     #[serde(flatten)]
     pub params: TaskParams,
+}
+
+/// Adds columns to a table, all in one commit or none. A column that is there already, and an expression
+/// that does not compile, are `InvalidInput`, the latter with the position of the mistake; a column that it
+/// names and that is not there is `TableColumnNotFound`.
+///
+/// A virtual column, which a function of a user computes, is not among them: the application refuses it.
+/// A worker that runs such functions takes them as a third kind of [`NewContent`], keeps the function where
+/// a computed column keeps its expression, in the field's metadata, and runs `lance_backfill_column`
+/// tasks on it: nothing else in this contract knows how a column is computed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AddColumns {
+    /// The URI of the table's folder.
+    pub location: String,
+    /// The branch: absent for the main one.
+    #[serde(default)]
+    pub branch: Option<String>,
+    /// The columns.
+    pub columns: Vec<NewColumn>,
 }

@@ -39,6 +39,8 @@ pub enum JobOperation {
     CreateScalarIndex,
     /// Creates an index on vectors. Shown, and submitted through the OSS API only.
     CreateVectorIndex,
+    /// Fills a computed column. Shown, and submitted through the namespace only.
+    BackfillColumn,
 }
 
 impl JobOperation {
@@ -50,6 +52,7 @@ impl JobOperation {
             Self::Cleanup => "cleanup",
             Self::CreateScalarIndex => "create_scalar_index",
             Self::CreateVectorIndex => "create_vector_index",
+            Self::BackfillColumn => "backfill_column",
         }
     }
 }
@@ -62,6 +65,7 @@ impl From<TaskType> for JobOperation {
             TaskType::Cleanup => Self::Cleanup,
             TaskType::ScalarIndex => Self::CreateScalarIndex,
             TaskType::VectorIndex => Self::CreateVectorIndex,
+            TaskType::BackfillColumn => Self::BackfillColumn,
         }
     }
 }

@@ -51,6 +51,7 @@ pub fn options(params: &TaskParams) -> Map<String, Value> {
         TaskParams::Cleanup(params) => params.job_options(),
         TaskParams::ScalarIndex(params) => serde_json::to_value(params).unwrap_or_default(),
         TaskParams::VectorIndex(params) => serde_json::to_value(params).unwrap_or_default(),
+        TaskParams::BackfillColumn(params) => serde_json::to_value(params).unwrap_or_default(),
     };
     match options {
         Value::Object(options) => {

@@ -6,8 +6,10 @@
 //! | [`namespaces`] | namespaces: create, describe, drop, list |
 //! | [`tables`] | tables: declare, register, create, describe, drop, rename, list |
 //! | [`versions`] | versions of tables: create, describe, list |
+//! | [`columns`] | columns: add, backfill |
 //! | [`page`] | pages of listings |
 
+pub mod columns;
 pub mod namespaces;
 pub mod page;
 pub mod tables;

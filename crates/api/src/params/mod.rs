@@ -1,15 +1,17 @@
-//! The parameters of the five tasks.
+//! The parameters of the tasks.
 //!
 //! Each type parses from a request body with `parse`: defaults are filled in, values are checked as
 //! far as that is possible without looking at the table, unknown fields are ignored. What parses is
 //! what is stored, shown and run.
 
+mod backfill;
 mod cleanup;
 mod compact;
 mod optimize_indices;
 mod scalar_index;
 mod vector_index;
 
+pub use backfill::BackfillColumnParams;
 pub use cleanup::CleanupParams;
 pub use compact::{CompactParams, CompactionMode};
 pub use optimize_indices::OptimizeIndicesParams;
@@ -40,6 +42,9 @@ pub enum TaskParams {
     /// Removes old versions and the files that only they need.
     #[serde(rename = "lance_cleanup")]
     Cleanup(CleanupParams),
+    /// Fills a computed column.
+    #[serde(rename = "lance_backfill_column")]
+    BackfillColumn(BackfillColumnParams),
 }
 
 impl TaskParams {
@@ -51,6 +56,7 @@ impl TaskParams {
             Self::VectorIndex(_) => TaskType::VectorIndex,
             Self::OptimizeIndices(_) => TaskType::OptimizeIndices,
             Self::Cleanup(_) => TaskType::Cleanup,
+            Self::BackfillColumn(_) => TaskType::BackfillColumn,
         }
     }
 }
