@@ -74,8 +74,24 @@ pub async fn ask<Q: Serialize, A: DeserializeOwned>(
     target: &str,
     question: &Q,
 ) -> Result<A, ApiError> {
+    ask_within(target, question, LOOK_NANOS).await
+}
+
+/// Has the worker write to a table; its refusals are the service's.
+pub async fn ask_to_write<Q: Serialize, A: DeserializeOwned>(
+    target: &str,
+    order: &Q,
+) -> Result<A, ApiError> {
+    ask_within(target, order, WRITE_NANOS).await
+}
+
+async fn ask_within<Q: Serialize, A: DeserializeOwned>(
+    target: &str,
+    question: &Q,
+    nanos: u64,
+) -> Result<A, ApiError> {
     let body = serde_json::to_vec(question).map_err(|_| unreadable("the question"))?;
-    let answer = post(target, "application/json", body.into(), LOOK_NANOS).await?;
+    let answer = post(target, "application/json", body.into(), nanos).await?;
     answer.json()
 }
 

@@ -3,8 +3,8 @@
 use lance_maintenance_api::identifier::{Delimiter, TableIdentifier};
 use lance_maintenance_api::listing::ListTasksQuery;
 use lance_maintenance_api::params::{
-    CleanupParams, CompactParams, OptimizeIndicesParams, ScalarIndexParams, TaskParams,
-    VectorIndexParams,
+    BackfillColumnParams, CleanupParams, CompactParams, OptimizeIndicesParams, ScalarIndexParams,
+    TaskParams, VectorIndexParams,
 };
 use lance_maintenance_api::task::{TaskId, TaskType};
 use lance_maintenance_api::{ApiError, ErrorName};
@@ -38,6 +38,9 @@ pub fn params(task_type: TaskType) -> TaskParams {
         }
         TaskType::Cleanup => {
             TaskParams::Cleanup(CleanupParams::parse(br#"{"retain_versions":1}"#).unwrap())
+        }
+        TaskType::BackfillColumn => {
+            TaskParams::BackfillColumn(BackfillColumnParams::parse(br#"{"column":"c"}"#).unwrap())
         }
     }
 }
