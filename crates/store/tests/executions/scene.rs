@@ -28,7 +28,7 @@ pub enum Call {
     Heartbeat(Heartbeat),
     Claim(Claim),
     Progress(Report),
-    Finish(Finish),
+    Finish(Box<Finish>),
     Leave(Leave),
     Purged(String),
     Cancel(TaskAddress),
@@ -113,7 +113,7 @@ impl<'a> Scene<'a> {
             Call::Heartbeat(message) => execution.heartbeat(&message, now).map(Answer::TakeUp),
             Call::Claim(message) => execution.claim(&message, now).map(Answer::Claimed),
             Call::Progress(message) => execution.progress(&message).map(Answer::Claimed),
-            Call::Finish(message) => execution.finish(message, now).map(|()| Answer::Done),
+            Call::Finish(message) => execution.finish(*message, now).map(|()| Answer::Done),
             Call::Leave(message) => execution.leave(&message).map(|()| Answer::Done),
             Call::Cancel(address) => {
                 let canceled = execution.cancel(&address, now);

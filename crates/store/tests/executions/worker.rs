@@ -232,7 +232,7 @@ impl<'a> Worker<'a> {
             },
             params: None,
         };
-        match self.insist(&Call::Finish(finish.clone()), FINISH) {
+        match self.insist(&Call::Finish(Box::new(finish.clone())), FINISH) {
             Ok(_) => self.ended(&finish),
             Err(Failed::Dead) => return None,
             Err(_) => {}
