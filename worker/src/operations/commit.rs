@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{Stream, StreamExt, TryStreamExt, stream};
 use lance::dataset::transaction::Transaction;
 use lance::{Dataset, Error};
 use lance_maintenance_api::TaskError;
@@ -51,6 +51,24 @@ pub async fn find_own_commit(
     ctx: &OperationContext,
     after: u64,
 ) -> Result<Option<OwnCommit>, Error> {
+    let found = commits_of(dataset, ctx, after).await?;
+    std::pin::pin!(found).try_next().await
+}
+
+/// All of this task's commits among those, the newest first. Only a backfill makes more than one.
+pub async fn own_commits(
+    dataset: &Dataset,
+    ctx: &OperationContext,
+    after: u64,
+) -> Result<Vec<OwnCommit>, Error> {
+    commits_of(dataset, ctx, after).await?.try_collect().await
+}
+
+async fn commits_of<'a>(
+    dataset: &'a Dataset,
+    ctx: &'a OperationContext,
+    after: u64,
+) -> Result<impl Stream<Item = Result<OwnCommit, Error>> + 'a, Error> {
     let mut versions: Vec<u64> = dataset
         .version_refs()
         .await?
@@ -60,25 +78,22 @@ pub async fn find_own_commit(
         .collect();
     versions.reverse();
     versions.truncate(VERSIONS_SEARCHED);
-    let found = stream::iter(versions)
-        .map(|version| async move {
+    Ok(stream::iter(versions)
+        .map(move |version| async move {
             match dataset.read_version_transaction(version).await {
-                Ok(read) => Ok(read.transaction.map(|transaction| (version, transaction))),
+                Ok(read) => Ok(read.transaction.map(|transaction| OwnCommit {
+                    version,
+                    transaction,
+                })),
                 // Somebody cleans up at the same time.
                 Err(Error::DatasetNotFound { .. } | Error::NotFound { .. }) => Ok(None),
                 Err(error) => Err(error),
             }
         })
         .buffered(CONCURRENT_READS)
-        .try_filter_map(|read| async move {
-            Ok(read.filter(|(_, transaction)| is_ours(transaction, &ctx.task_id)))
-        });
-    let mut found = std::pin::pin!(found);
-    let newest = found.try_next().await?;
-    Ok(newest.map(|(version, transaction)| OwnCommit {
-        version,
-        transaction,
-    }))
+        .try_filter_map(move |read| async move {
+            Ok(read.filter(|own| is_ours(&own.transaction, &ctx.task_id)))
+        }))
 }
 
 /// What an earlier attempt at this task committed, if this is not the first.

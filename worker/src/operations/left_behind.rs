@@ -19,6 +19,7 @@ use object_store::path::Path;
 use tracing::{info, warn};
 
 use super::OperationContext;
+use super::backfill::checkpoints::{FOLDER as CHECKPOINTS, remove_all};
 use super::journal::{COMMIT, Place};
 use super::references::needed;
 use super::supervisor::Measure;
@@ -57,7 +58,7 @@ pub async fn remove(table: &Table, ctx: &OperationContext, committed: bool) {
 
 /// Whether an earlier attempt at this task was about to commit, and may still.
 pub async fn may_commit(table: &Table, ctx: &OperationContext) -> Result<bool, Error> {
-    let books = books(table.journal.place(), ctx).await?;
+    let (books, _) = books(table.journal.place(), ctx).await?;
     Ok(books.into_iter().any(|((task_id, attempt), book)| {
         let is_earlier = task_id == ctx.task_id && attempt != ctx.attempt;
         is_earlier
@@ -72,17 +73,27 @@ fn is_too_late(since: DateTime<Utc>) -> bool {
     Utc::now() - since > COMMITTING
 }
 
-/// The books of a table, by task and attempt.
+/// The books of a table, by task and attempt; and the checkpoints of other tasks than this.
 async fn books(
     place: &Place,
     ctx: &OperationContext,
-) -> Result<BTreeMap<(String, u32), Book>, Error> {
+) -> Result<(BTreeMap<(String, u32), Book>, Vec<Path>), Error> {
     let folder = place.books(&ctx.table_id);
-    let mut books = BTreeMap::new();
+    let own = folder.clone().join(ctx.task_id.as_str());
+    let (mut books, mut checkpoints) = (BTreeMap::new(), Vec::new());
     for file in &place.files_below(&folder).await? {
-        enter(&mut books, &folder, file);
+        let is_checkpoint = file
+            .location
+            .prefix_match(&folder)
+            .and_then(|mut parts| parts.nth(1))
+            .is_some_and(|part| part.as_ref() == CHECKPOINTS);
+        match is_checkpoint {
+            false => enter(&mut books, &folder, file),
+            true if file.location.prefix_matches(&own) => {}
+            true => checkpoints.push(file.location.clone()),
+        }
     }
-    Ok(books)
+    Ok((books, checkpoints))
 }
 
 async fn remove_of(
@@ -91,8 +102,14 @@ async fn remove_of(
     ctx: &OperationContext,
     committed: bool,
 ) -> Result<u64, Error> {
-    let books = books(place, ctx).await?;
+    let (books, checkpoints) = books(place, ctx).await?;
+    // One task of the table has its turn: those of others are of use to nobody, or computed once more.
+    let are_others = !checkpoints.is_empty();
+    remove_all(place, checkpoints).await;
     if books.is_empty() {
+        if are_others {
+            place.remove_empty_books(&ctx.table_id).await;
+        }
         return Ok(0);
     }
     let own = (ctx.task_id.as_str(), ctx.attempt);

@@ -7,6 +7,7 @@
 //! | [`vector_index`], [`vector_checks`] | creates an index on vectors |
 //! | [`optimize_indices`] | brings indices up to date |
 //! | [`cleanup`], [`branches`] | removes old versions |
+//! | [`backfill`] | fills computed columns |
 //! | [`preview`] | what a task would do, without doing it |
 //! | [`index`] | what both kinds of index creation have in common |
 //! | [`table`] | opening a table, finding its columns and indices |
@@ -20,6 +21,7 @@
 //!
 //! An operation knows its parameters and its context, nothing of queues or HTTP.
 
+pub mod backfill;
 pub mod branches;
 pub mod cleanup;
 pub mod commit;
@@ -225,15 +227,39 @@ pub async fn run(params: &TaskParams, ctx: &OperationContext) -> Result<Value, T
         true => Err(canceled()),
         false => attempt(params, ctx).await,
     };
+    let is_backfill = matches!(params, TaskParams::BackfillColumn(_));
     let outcome = match outcome {
+        // What a backfill has committed stays, and is no reason to go on.
+        Err(error) if error.error == ErrorName::Canceled && is_backfill => Err(backfill_canceled()),
         // A canceled task had no effect: that of an attempt before would be one.
         Err(error) if error.error == ErrorName::Canceled && ctx.attempt > 1 => {
             look(params, ctx).await
         }
         outcome => outcome,
     };
+    if is_backfill && !goes_on(&outcome) {
+        backfill::checkpoints::forget(ctx).await;
+    }
     ctx.phases.enter(&*ctx.supervisor, None);
     outcome
+}
+
+/// Whether another attempt at the task may follow: it was stopped, or lost.
+fn goes_on(outcome: &Result<Value, TaskError>) -> bool {
+    outcome.as_ref().is_err_and(|error| {
+        matches!(
+            error.error,
+            ErrorName::ServiceUnavailable | ErrorName::ConcurrentModification
+        )
+    })
+}
+
+fn backfill_canceled() -> TaskError {
+    TaskError::new(
+        ErrorName::Canceled,
+        "The task was canceled while it ran: fragments that it had filled and committed by then stay \
+         filled, and the rest is removed.",
+    )
 }
 
 async fn attempt(params: &TaskParams, ctx: &OperationContext) -> Result<Value, TaskError> {
@@ -319,6 +345,9 @@ fn effective(
         TaskParams::Compact(params) => compact::plan::effective(params, &table.dataset)
             .map(TaskParams::Compact)
             .map_err(|error| to_task_error(&error, &Redactor::new(ctx))),
+        TaskParams::BackfillColumn(params) => Ok(TaskParams::BackfillColumn(
+            backfill::settings::effective(params, ctx),
+        )),
         TaskParams::ScalarIndex(_)
         | TaskParams::VectorIndex(_)
         | TaskParams::OptimizeIndices(_)
@@ -344,6 +373,7 @@ async fn run_on(
         TaskParams::VectorIndex(params) => params.run(table, ctx).boxed(),
         TaskParams::OptimizeIndices(params) => params.run(table, ctx).boxed(),
         TaskParams::Cleanup(params) => params.run(table, ctx).boxed(),
+        TaskParams::BackfillColumn(params) => params.run(table, ctx).boxed(),
     };
     let result = operation.await?;
     // With the task's commit, wherever it came from, those of its other attempts would conflict.

@@ -29,5 +29,9 @@ pub async fn preview(
             ErrorName::Unsupported,
             "There is no preview of creating an index.",
         )),
+        TaskParams::BackfillColumn(_) => Err(TaskError::new(
+            ErrorName::Unsupported,
+            "There is no preview of a backfill.",
+        )),
     }
 }

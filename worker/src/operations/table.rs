@@ -47,16 +47,7 @@ impl Table {
 /// Nothing is written either way.
 pub async fn open(ctx: &OperationContext) -> Result<Table, TaskError> {
     let failed = |error: &Error| to_task_error(error, &Redactor::new(ctx));
-    let (store, base, _) = builder(ctx, ctx.store_params())
-        .build_object_store()
-        .await
-        .map_err(|error| failed(&error))?;
-    let place = Place {
-        store: store.inner.clone(),
-        base,
-        is_local: store.scheme() == WATCHED_LOCAL,
-    };
-    let journal = Journal::new(place, ctx);
+    let journal = Journal::new(place(ctx).await.map_err(|error| failed(&error))?, ctx);
     let params = ObjectStoreParams {
         object_store_wrapper: Some(Arc::new(ChainedWrappingObjectStore::new(vec![
             Arc::new(journal.clone()),
@@ -71,6 +62,17 @@ pub async fn open(ctx: &OperationContext) -> Result<Table, TaskError> {
     };
     journal.begin(dataset.version_id());
     Ok(Table { dataset, journal })
+}
+
+/// Where an attempt writes, whether a table is there or not.
+pub async fn place(ctx: &OperationContext) -> Result<Place, Error> {
+    let building = builder(ctx, ctx.store_params()).build_object_store();
+    let (store, base, _) = building.await?;
+    Ok(Place {
+        store: store.inner.clone(),
+        base,
+        is_local: store.scheme() == WATCHED_LOCAL,
+    })
 }
 
 /// Lance takes a manifest full of zeros, such as a crash of a machine may leave, for version 0 of an

@@ -11,18 +11,21 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::routing::post;
 use axum::{Json, Router};
 use futures::StreamExt;
+use lance_maintenance_api::params::TaskParams;
 use lance_maintenance_api::{ApiError, ErrorName};
 use lance_maintenance_dispatch::tables::{
-    COMMIT_PATH, CheckHealth, CommitVersion, DESCRIBE_PATH, DescribeTable, EXIST_PATH, Existing,
-    HEALTH_PATH, HealthReport, ListVersions, PREVIEW_PATH, PURGE_PATH, Preview, PreviewTask, Purge,
+    ADD_COLUMNS_PATH, AddColumns, AddColumnsResponse, CHECK_BACKFILL_PATH, COMMIT_PATH,
+    CheckHealth, CommitVersion, DESCRIBE_PATH, DescribeTable, EXIST_PATH, Existing, HEALTH_PATH,
+    HealthReport, ListVersions, PREVIEW_PATH, PURGE_PATH, Preview, PreviewTask, Purge,
     TableDescription, TableVersion, TablesExist, VERSIONS_PATH, Versions, WRITE_LIMIT, WRITE_PATH,
     WriteTable, Written,
 };
+use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::{Desk, Refusal, not_taken, unavailable, unreadable, verify};
 use crate::intake::NotTaken;
-use crate::tables::{commit, describe, exist, health, preview, versions, write};
+use crate::tables::{columns, commit, describe, exist, health, preview, versions, write};
 
 /// When a write that found no place may be tried again, in seconds.
 const RETRY_SECONDS: u64 = 1;
@@ -44,6 +47,8 @@ pub fn router() -> Router<Desk> {
         .route(PURGE_PATH, post(purge_table))
         .route(HEALTH_PATH, post(check_health))
         .route(PREVIEW_PATH, post(preview_task))
+        .route(ADD_COLUMNS_PATH, post(add_columns))
+        .route(CHECK_BACKFILL_PATH, post(check_backfill))
 }
 
 async fn write_table(State(desk): State<Desk>, request: Request) -> Result<Json<Written>, Refusal> {
@@ -54,11 +59,7 @@ async fn write_table(State(desk): State<Desk>, request: Request) -> Result<Json<
     let Ok(place) = Arc::clone(&desk.writes).try_acquire_owned() else {
         // Whoever is still sending does not look for an answer.
         let _ = timeout(DRAIN, drain(request)).await;
-        return Err(Refusal {
-            error: unavailable("As many tables are being written as may."),
-            status: StatusCode::SERVICE_UNAVAILABLE,
-            retry_after: Some(RETRY_SECONDS),
-        });
+        return Err(no_place());
     };
     let (uri, headers) = (request.uri().clone(), request.headers().clone());
     let body = Bytes::from_request(request, &())
@@ -74,6 +75,14 @@ async fn write_table(State(desk): State<Desk>, request: Request) -> Result<Json<
         written
     });
     Ok(Json(written.await?))
+}
+
+fn no_place() -> Refusal {
+    Refusal {
+        error: unavailable("As many tables are being written as may."),
+        status: StatusCode::SERVICE_UNAVAILABLE,
+        retry_after: Some(RETRY_SECONDS),
+    }
 }
 
 /// Reads a body to its end, piece by piece.
@@ -178,6 +187,48 @@ async fn preview_task(
         preview::preview(&place, &request).await
     });
     Ok(Json(preview.await?))
+}
+
+async fn add_columns(
+    State(desk): State<Desk>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Json<AddColumnsResponse>, Refusal> {
+    let request: AddColumns = desk.read(&uri, &headers, body)?;
+    if !desk.intake.is_open() {
+        return Err(not_taken(NotTaken::Closed));
+    }
+    // An expression writes as much as a table that is sent.
+    let Ok(place) = Arc::clone(&desk.writes).try_acquire_owned() else {
+        return Err(no_place());
+    };
+    let tables = desk.tables.clone();
+    let added = desk.run(async move {
+        let added = columns::add(&tables.place(&request.location).await?, &request).await;
+        drop(place);
+        added
+    });
+    Ok(Json(added.await?))
+}
+
+async fn check_backfill(
+    State(desk): State<Desk>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Json<Value>, Refusal> {
+    let request: PreviewTask = desk.read(&uri, &headers, body)?;
+    let TaskParams::BackfillColumn(params) = request.params else {
+        return Err(ApiError::invalid("The task is not a backfill.").into());
+    };
+    let tables = desk.tables.clone();
+    let checked = desk.look(async move {
+        let place = tables.place(&request.location).await?;
+        columns::check_backfill(&place, &params).await
+    });
+    checked.await?;
+    Ok(Json(json!({})))
 }
 
 impl Desk {

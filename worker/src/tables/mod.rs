@@ -12,11 +12,13 @@
 //! | [`exist`] | which locations hold a table |
 //! | [`health`] | how a table is |
 //! | [`versions`] | lists versions |
+//! | [`columns`] | adds columns, and says whether one can be filled |
 //! | [`commit`] | makes a manifest that a client has staged a version |
 //! | [`purge`] | removes a dropped table's files |
 //!
 //! The messages are [`lance_maintenance_dispatch::tables`]; routes and signatures are the server's.
 
+pub mod columns;
 pub mod commit;
 pub mod create_only;
 pub mod describe;

@@ -109,6 +109,11 @@ impl Journal {
         self.state().committed = true;
     }
 
+    /// Notes that the attempt goes on after its commit: what comes is another one.
+    pub fn go_on(&self) {
+        self.state().committed = false;
+    }
+
     /// The version that the attempt began with.
     pub fn began_with(&self) -> u64 {
         self.state().version

@@ -1,0 +1,276 @@
+//! Fills one fragment: reads its rows, computes, keeps, and writes the column's new file.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::Schema as ArrowSchema;
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt, stream};
+use lance::Error;
+use lance::dataset::fragment::FileFragment;
+use lance::dataset::transaction::DataReplacementGroup;
+use lance_core::datatypes::Schema;
+use lance_maintenance_api::{ErrorName, TaskError};
+use tokio::task::JoinSet;
+use tracing::warn;
+
+use super::checkpoints::{Checkpoints, Kept};
+use super::meter::RowMeter;
+use super::rows::{Outcome, Part, Rows, Source};
+use super::settings::Settings;
+use crate::operations::errors::to_task_error;
+use crate::operations::redact::Redactor;
+
+/// Bytes of values that are held back for a checkpoint at the most.
+const CHECKPOINT_BYTES: usize = 64 << 20;
+
+/// What fills fragments.
+#[derive(Clone)]
+pub struct Filler {
+    /// Which rows, and with what.
+    pub rows: Arc<Rows>,
+    /// What is kept.
+    pub checkpoints: Arc<Checkpoints>,
+    /// How.
+    pub settings: Settings,
+    /// How far it is.
+    pub meter: Arc<RowMeter>,
+    /// For what is said of failures.
+    pub redactor: Redactor,
+}
+
+/// A fragment that was filled.
+pub struct Filled {
+    /// The fragment.
+    pub fragment: FileFragment,
+    /// Its new file, if values are other than before.
+    pub group: Option<DataReplacementGroup>,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// How many of the computed rows an earlier attempt had computed.
+    pub resumed: u64,
+}
+
+type Parts = BoxStream<'static, Result<Part, TaskError>>;
+
+impl Filler {
+    /// Fills the fragment. Nothing of it is visible to readers yet.
+    pub async fn fill(&self, fragment: FileFragment) -> Result<Filled, TaskError> {
+        let failed = |error: Error| to_task_error(&error, &self.redactor);
+        let source = self.rows.open(&fragment).await.map_err(failed)?;
+        let totals = Arc::new(Mutex::new((Outcome::default(), 0)));
+        let mut parts = self.kept(self.parts(&source), &fragment, Arc::clone(&totals));
+        // As long as nothing changes nothing needs to be written: what comes before the first part
+        // that does is as it is stored.
+        let mut first = None;
+        while let Some(part) = parts.try_next().await? {
+            if part.outcome.changed {
+                first = Some(part);
+                break;
+            }
+        }
+        let group = match first {
+            Some(first) => Some(self.write(&source, first, parts).await?),
+            None => None,
+        };
+        let (outcome, resumed) = *totals.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(Filled {
+            fragment,
+            group,
+            outcome,
+            resumed,
+        })
+    }
+
+    /// All rows in order: what was kept, and what is computed, some parts at the same time.
+    fn parts(&self, source: &Source) -> Parts {
+        let kept = self.checkpoints.of(source.fragment.metadata());
+        let pieces = pieces(source.rows, kept, self.settings.part_rows);
+        let (this, source) = (self.clone(), source.clone());
+        stream::iter(pieces)
+            .map(move |(rows, kept)| this.clone().piece(source.clone(), rows, kept))
+            .buffered(self.settings.parts)
+            .boxed()
+    }
+
+    async fn piece(
+        self,
+        source: Source,
+        rows: Range<u64>,
+        kept: Option<Kept>,
+    ) -> Result<Part, TaskError> {
+        if let Some(kept) = kept {
+            match self.checkpoints.load(&kept).await {
+                Ok(part) => return Ok(part),
+                Err(error) => warn!(%error, "a checkpoint can't be read: it is computed again"),
+            }
+        }
+        // A set, since it stops its task when it is dropped.
+        let mut running = JoinSet::new();
+        running.spawn(async move { self.rows.compute(&source, rows).await });
+        match running.join_next().await {
+            Some(Ok(computed)) => computed,
+            _ => Err(TaskError::new(
+                ErrorName::InternalError,
+                "Computing rows broke off unexpectedly; the worker's log has more.",
+            )),
+        }
+    }
+
+    /// The same parts, each kept before it is passed on or with some that follow.
+    fn kept(
+        &self,
+        parts: Parts,
+        fragment: &FileFragment,
+        totals: Arc<Mutex<(Outcome, u64)>>,
+    ) -> Parts {
+        let keeper = Keeper {
+            filler: self.clone(),
+            fragment: fragment.clone(),
+            held: Vec::new(),
+            since: Instant::now(),
+        };
+        stream::try_unfold(
+            (parts, keeper, totals),
+            |(mut parts, mut keeper, totals)| async move {
+                let Some(part) = parts.try_next().await? else {
+                    keeper.flush().await;
+                    return Ok(None);
+                };
+                let computed = part.outcome.computed;
+                {
+                    let mut totals = totals.lock().unwrap_or_else(PoisonError::into_inner);
+                    totals.0 = totals.0.and(part.outcome);
+                    totals.1 += if part.resumed { computed } else { 0 };
+                }
+                keeper.filler.meter.done(computed);
+                keeper.add(&part).await;
+                Ok(Some((part, (parts, keeper, totals))))
+            },
+        )
+        .boxed()
+    }
+
+    async fn write(
+        &self,
+        source: &Source,
+        first: Part,
+        rest: Parts,
+    ) -> Result<DataReplacementGroup, TaskError> {
+        let field = &self.rows.field;
+        let schema = Schema {
+            fields: vec![field.clone()],
+            ..Schema::default()
+        };
+        let arrow = Arc::new(ArrowSchema::from(&schema));
+        let broken = Arc::new(Mutex::new(None));
+        let noted = Arc::clone(&broken);
+        let before = match first.rows.start {
+            0 => stream::empty().boxed(),
+            end => source
+                .stored(field, 0..end, self.settings.part_rows)
+                .await
+                .map_err(|error| to_task_error(&error, &self.redactor))?,
+        };
+        let computed = stream::iter(first.values.into_iter().map(Ok))
+            .chain(rest.flat_map(|part| {
+                stream::iter(match part {
+                    Ok(part) => part.values.into_iter().map(Ok).collect(),
+                    Err(error) => vec![Err(error)],
+                })
+            }))
+            .map_err(move |error: TaskError| {
+                let said = Error::internal("a part could not be computed".to_owned());
+                *noted.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                said
+            });
+        let batches = before
+            .chain(computed)
+            .map(move |values: Result<ArrayRef, Error>| {
+                Ok(RecordBatch::try_new(Arc::clone(&arrow), vec![values?])?)
+            })
+            .boxed();
+        let written = source.fragment.write_columns(batches, &schema).await;
+        written.map_err(|error| {
+            let mut broken = broken.lock().unwrap_or_else(PoisonError::into_inner);
+            broken
+                .take()
+                .unwrap_or_else(|| to_task_error(&error, &self.redactor))
+        })
+    }
+}
+
+/// The rows of a fragment in order, in pieces that were kept, and pieces that are to be computed.
+fn pieces(rows: u64, kept: Vec<Kept>, size: u32) -> Vec<(Range<u64>, Option<Kept>)> {
+    let size = u64::from(size.max(1));
+    let mut pieces = Vec::new();
+    let gap = |pieces: &mut Vec<_>, from: u64, to: u64| {
+        let mut at = from;
+        while at < to {
+            let end = (at + size).min(to);
+            pieces.push((at..end, None));
+            at = end;
+        }
+    };
+    let mut at = 0;
+    for kept in kept {
+        if kept.rows.start < at || kept.rows.end > rows {
+            continue;
+        }
+        gap(&mut pieces, at, kept.rows.start);
+        at = kept.rows.end;
+        pieces.push((kept.rows.clone(), Some(kept)));
+    }
+    gap(&mut pieces, at, rows);
+    pieces
+}
+
+/// Holds parts until there are enough for a checkpoint.
+struct Keeper {
+    filler: Filler,
+    fragment: FileFragment,
+    held: Vec<Part>,
+    since: Instant,
+}
+
+impl Keeper {
+    async fn add(&mut self, part: &Part) {
+        let settings = self.filler.settings;
+        let added = part.rows.end - part.rows.start;
+        if part.resumed || self.rows() + added > settings.checkpoint_rows {
+            self.flush().await;
+        }
+        if part.resumed {
+            return;
+        }
+        self.held.push(part.clone());
+        let is_time =
+            self.since.elapsed() >= settings.flush && self.rows() >= settings.least_checkpoint_rows;
+        let bytes: usize = self
+            .held
+            .iter()
+            .flat_map(|part| &part.values)
+            .map(|values| values.get_array_memory_size())
+            .sum();
+        if self.rows() >= settings.checkpoint_rows || is_time || bytes >= CHECKPOINT_BYTES {
+            self.flush().await;
+        }
+    }
+
+    fn rows(&self) -> u64 {
+        let rows = self.held.iter().map(|part| part.rows.end - part.rows.start);
+        rows.sum()
+    }
+
+    async fn flush(&mut self) {
+        let held = std::mem::take(&mut self.held);
+        self.since = Instant::now();
+        // What was not computed is as quickly read from the table.
+        if held.iter().any(|part| part.outcome.computed > 0) {
+            let fragment = self.fragment.metadata();
+            self.filler.checkpoints.keep(fragment, &held).await;
+        }
+    }
+}
