@@ -2,6 +2,7 @@
 //! large.
 
 mod attempts;
+mod backfill;
 mod cancel;
 mod cleanup;
 mod compact;

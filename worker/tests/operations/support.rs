@@ -17,8 +17,8 @@ use lance::dataset::{WriteMode, WriteParams};
 use lance::index::DatasetIndexExt;
 use lance_maintenance_api::TaskError;
 use lance_maintenance_api::params::{
-    CleanupParams, CompactParams, OptimizeIndicesParams, ScalarIndexParams, TaskParams,
-    VectorIndexParams,
+    BackfillColumnParams, CleanupParams, CompactParams, OptimizeIndicesParams, ScalarIndexParams,
+    TaskParams, VectorIndexParams,
 };
 use lance_worker::operations::{OperationContext, run};
 use serde_json::Value;
@@ -283,6 +283,10 @@ pub fn optimize(body: &str) -> TaskParams {
 
 pub fn cleanup(body: &str) -> TaskParams {
     TaskParams::Cleanup(CleanupParams::parse(body.as_bytes()).unwrap())
+}
+
+pub fn backfill(body: &str) -> TaskParams {
+    TaskParams::BackfillColumn(BackfillColumnParams::parse(body.as_bytes()).unwrap())
 }
 
 /// The query plan of a filter.

@@ -1,0 +1,177 @@
+//! Adding columns, and what is refused.
+
+use lance_maintenance_api::ErrorName;
+use lance_maintenance_api::params::{BackfillColumnParams, TaskParams};
+use lance_worker::operations::Limits;
+use lance_worker::operations::backfill::binding::EXPRESSION_KEY;
+use lance_worker::operations::run;
+use lance_worker::storage::StorageOptions;
+use lance_worker::tables::{Tables, columns};
+
+use super::*;
+
+fn computed(text: &str) -> NewContent {
+    NewContent::Computed(text.to_owned())
+}
+
+fn expression(text: &str) -> NewContent {
+    NewContent::Expression(text.to_owned())
+}
+
+#[tokio::test]
+async fn columns_are_added_in_one_version() {
+    let table = Table::write(numbers(0..1000), 100, false).await;
+    table.delete("id = 3").await;
+    let added = [
+        ("c", expression("a + id")),
+        ("D e", expression("upper(text)")),
+    ];
+    assert_eq!(add(&table, &added).await.unwrap(), 3);
+    check_values(&table, |id| Some(id * 11)).await;
+    let added = [("x", computed("a + 0.5")), ("y.z", computed("text || 'b'"))];
+    assert_eq!(add(&table, &added).await.unwrap(), 4);
+    let dataset = table.open().await;
+    let schema = dataset.schema();
+    let types: Vec<String> = schema
+        .fields
+        .iter()
+        .map(|field| format!("{} {}", field.name, field.data_type()))
+        .collect();
+    let expected = [
+        "id Int64",
+        "a Int64",
+        "text Utf8",
+        "c Int64",
+        "D e Utf8",
+        "x Float64",
+        "y.z Utf8",
+    ];
+    assert_eq!(types, expected);
+    let x = schema
+        .fields
+        .iter()
+        .find(|field| field.name == "x")
+        .unwrap();
+    assert_eq!(x.metadata.get(EXPRESSION_KEY).unwrap(), "a + 0.5");
+    assert!(x.nullable);
+    let nulls = dataset
+        .count_rows(Some("x IS NULL".to_owned()))
+        .await
+        .unwrap();
+    assert_eq!(nulls, 999);
+    // Backticks, as everywhere.
+    let result = fill(&table, r#"{"column":"`y.z`"}"#).await;
+    assert_eq!(result.rows_filled, 999);
+    let filled = table.open().await;
+    let found = filled
+        .count_rows(Some("`y.z` = text || 'b'".to_owned()))
+        .await;
+    assert_eq!(found.unwrap(), 999);
+    check_files(&table, "added").await;
+}
+
+#[tokio::test]
+async fn what_can_t_be_added() {
+    use ErrorName::{InvalidInput, TableColumnNotFound};
+    let table = Table::write(numbers(0..10), 100, false).await;
+    let cases: [(&[(&str, NewContent)], ErrorName, &str); 11] = [
+        (
+            &[("a", computed("id"))],
+            InvalidInput,
+            "a column 'a' already",
+        ),
+        (&[("_rowid", computed("id"))], InvalidInput, "Lance's own"),
+        (&[("c", computed("id + "))], InvalidInput, "at its end"),
+        (
+            &[("c", computed("id + ) 1"))],
+            InvalidInput,
+            "line 1, column 6",
+        ),
+        (&[("c", computed("'abc"))], InvalidInput, "line 1, column 1"),
+        (&[("c", computed("1 + nope(id)"))], InvalidInput, "nope"),
+        (
+            &[("c", computed("1 + gone"))],
+            TableColumnNotFound,
+            "line 1, column 5",
+        ),
+        (&[("c", computed("a, id"))], InvalidInput, "a single one"),
+        (&[("c", computed("null"))], InvalidInput, "no type"),
+        (
+            &[("c", expression("cast('x' || text as bigint)"))],
+            InvalidInput,
+            "x0",
+        ),
+        (
+            &[("c", expression("id")), ("d", computed("id"))],
+            InvalidInput,
+            "can't be added at once",
+        ),
+    ];
+    for (columns, name, text) in cases {
+        let error = add(&table, columns).await.unwrap_err();
+        println!("{columns:?}: {}", error.detail);
+        assert_eq!(error.name, name, "{columns:?} {}", error.detail);
+        assert!(error.detail.contains(text), "{}", error.detail);
+        assert_eq!(table.open().await.version_id(), 1);
+    }
+}
+
+#[tokio::test]
+async fn what_can_t_be_filled() {
+    use ErrorName::{InvalidInput, TableColumnNotFound, TableVersionNotFound};
+    let table = declared(false).await;
+    let version = table.open().await.version_id();
+    let cases = [
+        (r#"{"column":"gone"}"#, TableColumnNotFound, "'gone'"),
+        (r#"{"column":"a"}"#, InvalidInput, "not a computed one"),
+        (
+            r#"{"column":"c","where":"id >"}"#,
+            InvalidInput,
+            "at its end",
+        ),
+        (
+            r#"{"column":"c","where":"id = = 1 )"}"#,
+            InvalidInput,
+            "column",
+        ),
+        (
+            r#"{"column":"c","where":"gone = 1"}"#,
+            TableColumnNotFound,
+            "column 1",
+        ),
+        (
+            r#"{"column":"c","read_version":99}"#,
+            TableVersionNotFound,
+            "99",
+        ),
+    ];
+    let place = Tables::new(StorageOptions::default(), Limits::default())
+        .place(&table.uri())
+        .await
+        .unwrap();
+    for (body, name, text) in cases {
+        let error = run(&backfill(body), &table.context()).await.unwrap_err();
+        println!("{body}: {}", error.detail);
+        assert_eq!(error.error, name, "{body} {}", error.detail);
+        assert!(error.detail.contains(text), "{}", error.detail);
+        let TaskParams::BackfillColumn(params) = backfill(body) else {
+            unreachable!()
+        };
+        let checked = columns::check_backfill(&place, &params).await.unwrap_err();
+        assert_eq!((checked.name, checked.detail), (name, error.detail));
+    }
+    let fine = BackfillColumnParams::parse(br#"{"column":"C","where":"id > 3"}"#).unwrap();
+    columns::check_backfill(&place, &fine).await.unwrap();
+    assert_eq!(table.open().await.version_id(), version);
+    check_files(&table, "refused").await;
+}
+
+#[tokio::test]
+async fn an_expression_that_no_longer_compiles() {
+    let table = declared(false).await;
+    table.open().await.drop_columns(&["a"]).await.unwrap();
+    let error = run(&backfill(r#"{"column":"c"}"#), &table.context())
+        .await
+        .unwrap_err();
+    assert_eq!(error.error, ErrorName::TableColumnNotFound, "{error}");
+}
