@@ -3,20 +3,26 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema};
-use lance::dataset::NewColumnTransform;
+use lance::dataset::{BatchUDF, NewColumnTransform};
 use lance::{Dataset, Error};
+use lance_core::datatypes::Schema as LanceSchema;
 use lance_core::is_system_column;
 use lance_maintenance_api::params::BackfillColumnParams;
 use lance_maintenance_api::{ApiError, TaskError};
 use lance_maintenance_dispatch::tables::{AddColumns, AddColumnsResponse, NewColumn, NewContent};
 
 use super::place::{Place, never_written, no_such_branch};
-use crate::operations::backfill::{self, binding};
+use crate::operations::backfill;
+use crate::operations::backfill::binding::{Bound, Compiled, EXPRESSION_KEY};
 use crate::operations::commit::Retries;
 use crate::operations::errors::is_retryable_conflict;
 use crate::operations::redact::Redactor;
 use crate::operations::table;
+
+/// Rows that are computed at a time.
+const BATCH_ROWS: u32 = 32_768;
 
 /// Adds the columns in one commit: a computed one is null in all rows, and keeps its expression in its
 /// field's metadata; any other has its expression's value in the rows that are there.
@@ -31,8 +37,8 @@ pub async fn add(place: &Place, request: &AddColumns) -> Result<AddColumnsRespon
                 None => never_written(),
             });
         };
-        let columns = transform(place, &dataset, &request.columns)?;
-        let added = dataset.add_columns(columns, None, None).await;
+        let (columns, read) = transform(place, &dataset, &request.columns)?;
+        let added = dataset.add_columns(columns, read, Some(BATCH_ROWS)).await;
         match added {
             Ok(()) => {
                 return Ok(AddColumnsResponse {
@@ -57,11 +63,12 @@ pub async fn check_backfill(place: &Place, params: &BackfillColumnParams) -> Res
         .map_err(refused)
 }
 
+/// What adds the columns, and the columns that it reads.
 fn transform(
     place: &Place,
     dataset: &Dataset,
     columns: &[NewColumn],
-) -> Result<NewColumnTransform, ApiError> {
+) -> Result<(NewColumnTransform, Option<Vec<String>>), ApiError> {
     let redactor = Redactor::new(&place.ctx);
     let schema = dataset.schema();
     let mut expressions = Vec::new();
@@ -72,33 +79,97 @@ fn transform(
         let text = match &column.content {
             NewContent::Expression(text) | NewContent::Computed(text) => text,
         };
-        let compiled = binding::Compiled::expression(text, schema, &redactor)
+        let compiled = Compiled::expression(text, schema, &redactor)
             .map_err(|error| refused(of_column(error, name)))?;
+        let field = Field::new(name, compiled.data_type.clone(), true);
         match &column.content {
-            NewContent::Expression(_) => expressions.push((name.clone(), text.clone())),
+            NewContent::Expression(_) => expressions.push((field, compiled)),
             NewContent::Computed(_) => {
-                let kept = HashMap::from([(binding::EXPRESSION_KEY.to_owned(), text.clone())]);
-                computed.push(Field::new(name, compiled.data_type, true).with_metadata(kept));
+                let kept = HashMap::from([(EXPRESSION_KEY.to_owned(), text.clone())]);
+                computed.push(field.with_metadata(kept));
             }
         }
     }
     match (expressions.first(), computed.first()) {
         (Some((expression, _)), Some(computed)) => Err(ApiError::invalid(format!(
-            "The columns '{expression}' and '{}' can't be added at once, as one has an 'expression' and \
-             the other is 'computed': add them one after the other.",
+            "The columns '{}' and '{}' can't be added at once, as one has an 'expression' and the other \
+             is 'computed': add them one after the other.",
+            expression.name(),
             computed.name()
         ))),
-        (Some(_), None) => Ok(NewColumnTransform::SqlExpressions(expressions)),
-        _ => Ok(NewColumnTransform::AllNulls(Arc::new(Schema::new(
-            computed,
-        )))),
+        (Some(_), None) => evaluated(schema, expressions, &redactor),
+        _ => {
+            let nulls = NewColumnTransform::AllNulls(Arc::new(Schema::new(computed)));
+            Ok((nulls, None))
+        }
     }
+}
+
+/// Columns that are computed at once.
+fn evaluated(
+    schema: &LanceSchema,
+    columns: Vec<(Field, Compiled)>,
+    redactor: &Redactor,
+) -> Result<(NewColumnTransform, Option<Vec<String>>), ApiError> {
+    let mut ids: Vec<i32> = columns
+        .iter()
+        .flat_map(|(_, compiled)| compiled.inputs.clone())
+        .collect();
+    if ids.is_empty() {
+        // Something has to be read for the number of rows.
+        ids.extend(schema.fields.first().map(|field| field.id));
+    }
+    let read = schema.project_by_ids(&ids, true);
+    let paths = ids
+        .iter()
+        .map(|id| schema.field_path(*id))
+        .collect::<Result<Vec<String>, Error>>()
+        .map_err(|_| ApiError::invalid("The table's schema names a column that is not there."))?;
+    let bound: Vec<Bound> = columns
+        .iter()
+        .map(|(_, compiled)| compiled.bind(&read, redactor))
+        .collect::<Result<_, TaskError>>()
+        .map_err(refused)?;
+    let fields: Vec<Field> = columns.into_iter().map(|(field, _)| field).collect();
+    let schema = Arc::new(Schema::new(fields));
+    let output_schema = Arc::clone(&schema);
+    let names: Vec<String> = read.fields.into_iter().map(|field| field.name).collect();
+    let mapper = move |batch: &RecordBatch| {
+        let places = names
+            .iter()
+            .map(|name| batch.schema_ref().index_of(name))
+            .collect::<Result<Vec<usize>, _>>()?;
+        let batch = batch.project(&places)?;
+        let values = bound
+            .iter()
+            .zip(schema.fields())
+            .map(|(bound, field)| {
+                let values = bound.values(&batch, field.data_type());
+                values.map_err(|error| {
+                    Error::invalid_input(format!("the value of '{}': {error}", field.name()))
+                })
+            })
+            .collect::<Result<Vec<_>, Error>>()?;
+        Ok(RecordBatch::try_new(Arc::clone(&schema), values)?)
+    };
+    let transform = NewColumnTransform::BatchUDF(BatchUDF {
+        mapper: Box::new(mapper),
+        output_schema,
+        result_checkpoint: None,
+    });
+    Ok((transform, Some(paths)))
 }
 
 fn check_name(dataset: &Dataset, name: &str) -> Result<(), ApiError> {
     if is_system_column(name) {
         return Err(ApiError::invalid(format!(
             "'{name}' is the name of a column of Lance's own."
+        )));
+    }
+    // As Lance has it, which takes them for paths.
+    if name.contains('.') {
+        return Err(ApiError::invalid(format!(
+            "'{name}' can't be the name of a column, as it has a dot."
         )));
     }
     let fields = &dataset.schema().fields;

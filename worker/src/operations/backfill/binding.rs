@@ -1,19 +1,27 @@
 //! SQL that belongs to a column: where it is kept, and how it is compiled.
 //!
-//! A computed column keeps its expression in its field's metadata, under [`EXPRESSION_KEY`]. Lance's
-//! own planner compiles it, so it means what it would mean to any other client of Lance.
+//! A computed column keeps its expression in its field's metadata, under [`EXPRESSION_KEY`]. It is
+//! DataFusion's SQL over the columns of the table, with the functions that DataFusion and Lance bring
+//! along: names are written as they are in the schema, in backticks or double quotes where SQL asks for
+//! it, text in single quotes.
 
 use std::sync::Arc;
 
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Schema as ArrowSchema};
 use lance::Error;
+use lance::deps::datafusion::common::DFSchema;
+use lance::deps::datafusion::error::DataFusionError;
 use lance::deps::datafusion::logical_expr::Expr;
 use lance::deps::datafusion::physical_expr::PhysicalExpr;
+use lance::deps::datafusion::prelude::{SessionConfig, SessionContext};
 use lance_core::datatypes::{Field, Schema};
 use lance_datafusion::planner::Planner;
+use lance_datafusion::udf::register_functions;
 use lance_maintenance_api::{ErrorName, TaskError};
 
-use super::mistake::{Kind, does_not_compile, located};
+use super::mistake::{Kind, does_not_compile};
 use crate::operations::redact::Redactor;
 use crate::operations::table::find_column;
 
@@ -32,6 +40,10 @@ pub struct Compiled {
     pub data_type: DataType,
 }
 
+/// The same, ready for batches of one schema.
+#[derive(Clone, Debug)]
+pub struct Bound(Arc<dyn PhysicalExpr>);
+
 impl Compiled {
     /// An expression, whose value a column gets.
     pub fn expression(text: &str, schema: &Schema, redactor: &Redactor) -> Result<Self, TaskError> {
@@ -40,7 +52,14 @@ impl Compiled {
 
     /// A condition, which chooses rows.
     pub fn condition(text: &str, schema: &Schema, redactor: &Redactor) -> Result<Self, TaskError> {
-        Self::compile(Kind::Condition, text, schema, redactor)
+        let compiled = Self::compile(Kind::Condition, text, schema, redactor)?;
+        match compiled.data_type {
+            DataType::Boolean => Ok(compiled),
+            other => Err(TaskError::new(
+                ErrorName::InvalidInput,
+                format!("The condition is neither true nor false: its value is of type {other}."),
+            )),
+        }
     }
 
     fn compile(
@@ -49,32 +68,19 @@ impl Compiled {
         schema: &Schema,
         redactor: &Redactor,
     ) -> Result<Self, TaskError> {
-        let failed = |error: Error| does_not_compile(kind, text, &error, redactor);
-        let arrow = Arc::new(ArrowSchema::from(schema));
-        let planner = Planner::new(Arc::clone(&arrow));
-        let parse = |text: &str| match kind {
-            Kind::Expression => planner.parse_expr(text),
-            Kind::Condition => planner.parse_filter(text),
-        };
-        let parsed = parse(text).map_err(failed)?;
-        // Of a list of expressions the parser takes the first, and what follows a comment it leaves out.
-        if parse(&format!("({text})")).is_err() {
-            return Err(TaskError::new(
-                ErrorName::InvalidInput,
-                format!(
-                    "{kind} does not compile: it must be a single one, without a comment at its end."
-                ),
-            ));
-        }
-        let inputs = Planner::column_names_in_expr(&parsed)
+        let failed = |error: DataFusionError| does_not_compile(kind, text, &error, redactor);
+        let arrow = ArrowSchema::from(schema);
+        let columns = DFSchema::try_from(arrow.clone()).map_err(failed)?;
+        let context = context();
+        let expr = context.parse_sql_expr(text, &columns).map_err(failed)?;
+        let inputs = Planner::column_names_in_expr(&expr)
             .iter()
-            .map(|name| input(name, schema).map_err(|error| located(error, name, text)))
+            .map(|name| input(name, schema))
             .collect::<Result<Vec<i32>, TaskError>>()?;
-        let expr = planner.optimize_expr(parsed).map_err(failed)?;
-        let physical = planner.create_physical_expr(&expr).map_err(failed)?;
-        let data_type = physical
-            .data_type(&arrow)
-            .map_err(|error| failed(error.into()))?;
+        let physical = context
+            .create_physical_expr(expr.clone(), &columns)
+            .map_err(failed)?;
+        let data_type = physical.data_type(&arrow).map_err(failed)?;
         Ok(Self {
             kind,
             text: text.to_owned(),
@@ -85,15 +91,34 @@ impl Compiled {
     }
 
     /// Makes it ready for batches of this schema, which has all of its inputs.
-    pub fn bind(
-        &self,
-        read: &Schema,
-        redactor: &Redactor,
-    ) -> Result<Arc<dyn PhysicalExpr>, TaskError> {
-        Planner::new(Arc::new(ArrowSchema::from(read)))
-            .create_physical_expr(&self.expr)
+    pub fn bind(&self, read: &Schema, redactor: &Redactor) -> Result<Bound, TaskError> {
+        DFSchema::try_from(ArrowSchema::from(read))
+            .and_then(|columns| context().create_physical_expr(self.expr.clone(), &columns))
+            .map(Bound)
             .map_err(|error| does_not_compile(self.kind, &self.text, &error, redactor))
     }
+}
+
+impl Bound {
+    /// The value for each row, as this type.
+    pub fn values(&self, batch: &RecordBatch, data_type: &DataType) -> Result<ArrayRef, Error> {
+        let values = self.0.evaluate(batch)?.into_array(batch.num_rows())?;
+        let options = CastOptions {
+            safe: false,
+            ..CastOptions::default()
+        };
+        Ok(cast_with_options(&values, data_type, &options)?)
+    }
+}
+
+/// What SQL is compiled with.
+fn context() -> SessionContext {
+    let config = SessionConfig::new()
+        .set_bool("datafusion.sql_parser.enable_ident_normalization", false)
+        .set_bool("datafusion.sql_parser.map_string_types_to_utf8view", false);
+    let context = SessionContext::new_with_config(config);
+    register_functions(&context);
+    context
 }
 
 /// A computed column of a table.

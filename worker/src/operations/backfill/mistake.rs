@@ -1,11 +1,9 @@
 //! What is wrong with a piece of SQL, and where, in the words of whoever wrote it.
-//!
-//! Lance parses an expression as a part of a statement, so what it says of a position, or of what it
-//! found at the end, has to be taken back to the expression.
 
 use std::fmt;
 
-use lance::Error;
+use lance::deps::datafusion::common::SchemaError;
+use lance::deps::datafusion::error::DataFusionError;
 use lance_maintenance_api::{ErrorName, TaskError};
 
 use crate::operations::redact::Redactor;
@@ -28,87 +26,59 @@ impl fmt::Display for Kind {
     }
 }
 
-impl Kind {
-    /// What Lance puts before it, and after.
-    fn statement(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Expression => ("SELECT ", " FROM t"),
-            Self::Condition => ("SELECT 1 FROM t WHERE ", ""),
-        }
+/// The error of SQL that can't be compiled.
+pub fn does_not_compile(
+    kind: Kind,
+    text: &str,
+    error: &DataFusionError,
+    redactor: &Redactor,
+) -> TaskError {
+    let invalid = |said: String| {
+        TaskError::new(
+            ErrorName::InvalidInput,
+            format!("{kind} does not compile: {said}."),
+        )
+    };
+    match error.find_root() {
+        DataFusionError::SQL(error, _) => invalid(syntax(text, &error.to_string())),
+        DataFusionError::SchemaError(error, _) => match &**error {
+            SchemaError::FieldNotFound { field, .. } => TaskError::new(
+                ErrorName::TableColumnNotFound,
+                format!(
+                    "{kind} names the column '{}', which the table has not{}.",
+                    field.name,
+                    find(&field.name, text).map_or_else(String::new, |at| format!(", {at}"))
+                ),
+            ),
+            error => invalid(meaning(text, &redactor.clean(&error.to_string()))),
+        },
+        error => invalid(meaning(text, &redactor.clean(&error.message()))),
     }
 }
 
-/// The error of SQL that Lance's planner does not take.
-pub fn does_not_compile(kind: Kind, text: &str, error: &Error, redactor: &Redactor) -> TaskError {
-    let said = error.to_string();
-    let (before, after) = kind.statement();
-    let detail = match said.split_once(&format!("{before}{text}{after} (")) {
-        Some((_, rest)) => parser_error(kind, text, rest),
-        None => planner_error(kind, text, &redactor.clean(&said)),
-    };
-    TaskError::new(ErrorName::InvalidInput, detail)
-}
-
-/// The error with the place where the name stands in the text.
-pub fn located(mut error: TaskError, name: &str, text: &str) -> TaskError {
-    if let Some(place) = find(name, text) {
-        error.detail = format!("{} ('{name}' is {place} of '{text}'.)", error.detail);
+/// `sql parser error: Expected: an expression, found: ) at Line: 1, Column: 6`
+fn syntax(text: &str, said: &str) -> String {
+    let said = said.strip_prefix("sql parser error: ").unwrap_or(said);
+    if let Some((message, _)) = said.split_once(", found: EOF") {
+        return format!("{message}, at its end");
     }
-    error
+    let found = said
+        .rsplit_once(" at Line: ")
+        .and_then(|(message, position)| {
+            let (line, column) = position.split_once(", Column: ")?;
+            let (line, column): (usize, usize) = (line.parse().ok()?, column.parse().ok()?);
+            Some(format!("{message}, at line {line}, column {column}"))
+        });
+    found.unwrap_or_else(|| meaning(text, said))
 }
 
-/// `sql parser error: Expected: an expression, found: FROM at Line: 1, Column: 13), ...`
-fn parser_error(kind: Kind, text: &str, rest: &str) -> String {
-    let (before, _) = kind.statement();
-    let rest = rest.rsplit_once(')').map_or(rest, |(said, _)| said);
-    let rest = rest.strip_prefix("sql parser error: ").unwrap_or(rest);
-    let Some((message, position)) = rest.rsplit_once(" at Line: ") else {
-        let at_end = rest.split(", found: EOF").next().unwrap_or(rest);
-        return format!("{kind} does not compile: {at_end}, at its end.");
-    };
-    let numbers = position.split_once(", Column: ");
-    let parsed = numbers.and_then(|(line, column)| {
-        Some((line.parse::<usize>().ok()?, column.parse::<usize>().ok()?))
-    });
-    let Some((line, column)) = parsed else {
-        return format!("{kind} does not compile: {message}.");
-    };
-    let column = match line {
-        1 => column.saturating_sub(before.len()).max(1),
-        _ => column,
-    };
-    let lines = text.lines().count().max(1);
-    let length = text
-        .lines()
-        .nth(line - 1)
-        .map_or(0, |of| of.chars().count());
-    if line > lines || (line == lines && column > length) {
-        let message = message
-            .rsplit_once(", found: ")
-            .map_or(message, |(message, _)| message);
-        return format!("{kind} does not compile: {message}, at its end.");
-    }
-    format!("{kind} does not compile: {message}, at line {line}, column {column}.")
-}
-
-fn planner_error(kind: Kind, text: &str, said: &str) -> String {
-    let said = [
-        "Invalid user input: ",
-        "LanceError(IO): ",
-        "Query Execution error: ",
-    ]
-    .iter()
-    .fold(said, |said, word| said.strip_prefix(word).unwrap_or(said))
-    .trim_end_matches(['.', ',', ' ']);
-    // What is not known is quoted.
-    let place = said
-        .split(['\'', '"', '`'])
-        .skip(1)
-        .step_by(2)
-        .find_map(|name| find(name, text));
-    match place {
-        Some(place) => format!("{kind} does not compile: {said}, {place}."),
-        None => format!("{kind} does not compile: {said}."),
+/// What is not known or does not fit is quoted: where it stands says more.
+fn meaning(text: &str, said: &str) -> String {
+    let said = said.trim_end_matches(['.', ',', ' ']);
+    let mut quoted = said.split(['\'', '"', '`']).skip(1).step_by(2);
+    match quoted.find_map(|name| find(name, text)) {
+        Some(place) => format!("{said}, {place}"),
+        None => said.to_owned(),
     }
 }
 
@@ -129,44 +99,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn positions_are_those_of_the_text() {
-        use Kind::{Condition, Expression};
-        let error = |text: &str| Error::invalid_input(text.to_owned());
+    fn positions_are_said() {
         let cases = [
             (
-                Expression,
                 "id + ",
-                "Error parsing statement: SELECT id +  FROM t (sql parser error: Expected: an expression, found: FROM at Line: 1, Column: 14)",
-                "The expression does not compile: Expected: an expression, at its end.",
+                "sql parser error: Expected: an expression, found: EOF",
+                "Expected: an expression, at its end",
             ),
             (
-                Expression,
-                "id + ) 1",
-                "Error parsing statement: SELECT id + ) 1 FROM t (sql parser error: Expected: an expression, found: ) at Line: 1, Column: 13)",
-                "The expression does not compile: Expected: an expression, found: ), at line 1, column 6.",
+                "id +\n ) 1",
+                "sql parser error: Expected: an expression, found: ) at Line: 2, Column: 2",
+                "Expected: an expression, found: ), at line 2, column 2",
             ),
-            (
-                Expression,
-                "id +\n )",
-                "Error parsing statement: SELECT id +\n ) FROM t (sql parser error: Expected: an expression, found: ) at Line: 2, Column: 2)",
-                "The expression does not compile: Expected: an expression, found: ), at line 2, column 2.",
-            ),
-            (
-                Condition,
-                "id >",
-                "Error parsing statement: SELECT 1 FROM t WHERE id > (sql parser error: Expected: an expression, found: EOF)",
-                "The condition does not compile: Expected: an expression, at its end.",
-            ),
-            (
-                Expression,
-                "1 + nope(2)",
-                "Invalid function 'nope'",
-                "The expression does not compile: Invalid function 'nope', at line 1, column 5.",
-            ),
+            ("x", "sql parser error: strange", "strange"),
         ];
-        for (kind, text, said, expected) in cases {
-            let detail = does_not_compile(kind, text, &error(said), &Redactor::default()).detail;
-            assert_eq!(detail, expected);
+        for (text, said, expected) in cases {
+            assert_eq!(syntax(text, said), expected);
         }
+        assert_eq!(
+            meaning("1 + nope(2)", "Invalid function 'nope'."),
+            "Invalid function 'nope', at line 1, column 5"
+        );
     }
 }

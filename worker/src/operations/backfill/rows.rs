@@ -6,13 +6,12 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
-use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::DataType;
 use arrow_select::concat::concat_batches;
 use arrow_select::filter::{filter, filter_record_batch};
 use arrow_select::interleave::interleave;
 use futures::{StreamExt, TryStreamExt};
 use lance::dataset::fragment::{FileFragment, FragReadConfig, FragmentReader};
-use lance::deps::datafusion::physical_expr::PhysicalExpr;
 use lance::{Dataset, Error};
 use lance_core::ROW_LAST_UPDATED_AT_VERSION;
 use lance_core::datatypes::{Field, Schema};
@@ -20,7 +19,7 @@ use lance_core::utils::deletion::DeletionVector;
 use lance_maintenance_api::{ErrorName, TaskError};
 use lance_table::format::Fragment;
 
-use super::binding::{Compiled, Computed};
+use super::binding::{Bound, Compiled, Computed};
 use super::record::Record;
 use crate::operations::redact::Redactor;
 use crate::operations::table::rows_of;
@@ -37,8 +36,8 @@ pub struct Rows {
     /// What is known of rows that were filled, where the table tracks their versions.
     pub record: Option<Record>,
     read: Schema,
-    expression: Arc<dyn PhysicalExpr>,
-    condition: Option<Arc<dyn PhysicalExpr>>,
+    expression: Bound,
+    condition: Option<Bound>,
     redactor: Redactor,
 }
 
@@ -232,12 +231,7 @@ impl Rows {
             true => batch.clone(),
             false => filter_record_batch(batch, &chosen)?,
         };
-        let value = self.expression.evaluate(&input)?.into_array(count)?;
-        let options = CastOptions {
-            safe: false,
-            ..CastOptions::default()
-        };
-        let computed = cast_with_options(&value, before.data_type(), &options)?;
+        let computed = self.expression.values(&input, before.data_type())?;
         if all {
             let changed = before.as_ref() != computed.as_ref();
             return Ok((computed, Outcome { changed, ..outcome }));
@@ -309,16 +303,19 @@ impl Rows {
         };
         // Deleted rows are not looked at: nothing of them may fail.
         let live: BooleanArray = (0..rows).map(|row| Some(is_live(row))).collect();
-        let met = condition
-            .evaluate_selection(batch, &live)?
-            .into_array(rows)?;
+        let looked_at = match live.true_count() == rows {
+            true => batch.clone(),
+            false => filter_record_batch(batch, &live)?,
+        };
+        let met = condition.values(&looked_at, &DataType::Boolean)?;
         let met = met
             .as_boolean_opt()
-            .ok_or_else(|| Error::invalid_input("the condition is neither true nor false"))?;
+            .ok_or_else(|| Error::internal("a condition that is none".to_owned()))?;
+        let mut met = met.iter();
         let mut outdated = false;
         let chosen: BooleanArray = (0..rows)
             .map(|row| {
-                let is_chosen = is_live(row) && !met.is_null(row) && met.value(row);
+                let is_chosen = is_live(row) && met.next().flatten() == Some(true);
                 outdated |= is_live(row) && !is_chosen && !is_null(row) && is_outdated(row, false);
                 Some(is_chosen)
             })
