@@ -14,8 +14,8 @@ use lance_maintenance_api::{ApiError, TaskError};
 use lance_maintenance_dispatch::tables::{AddColumns, AddColumnsResponse, NewColumn, NewContent};
 
 use super::place::{Place, never_written, no_such_branch};
-use crate::operations::backfill;
 use crate::operations::backfill::binding::{Bound, Compiled, EXPRESSION_KEY};
+use crate::operations::backfill::{self, mistake};
 use crate::operations::commit::Retries;
 use crate::operations::errors::is_retryable_conflict;
 use crate::operations::redact::Redactor;
@@ -134,6 +134,7 @@ fn evaluated(
     let schema = Arc::new(Schema::new(fields));
     let output_schema = Arc::clone(&schema);
     let names: Vec<String> = read.fields.into_iter().map(|field| field.name).collect();
+    let redactor = redactor.clone();
     let mapper = move |batch: &RecordBatch| {
         let places = names
             .iter()
@@ -146,7 +147,8 @@ fn evaluated(
             .map(|(bound, field)| {
                 let values = bound.values(&batch, field.data_type());
                 values.map_err(|error| {
-                    Error::invalid_input(format!("the value of '{}': {error}", field.name()))
+                    let reason = mistake::reason(&error, &redactor);
+                    Error::invalid_input(format!("the value of '{}': {reason}", field.name()))
                 })
             })
             .collect::<Result<Vec<_>, Error>>()?;
@@ -188,7 +190,8 @@ fn of_column(mut error: TaskError, name: &str) -> TaskError {
 
 fn not_added(place: &Place, error: &Error) -> ApiError {
     let error = place.error(error);
-    let detail = format!("The columns can't be added: {}", error.detail);
+    let detail = error.detail.trim_start_matches("Invalid user input: ");
+    let detail = format!("The columns can't be added: {detail}");
     ApiError::new(error.name, detail)
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use lance::Error;
 use lance::deps::datafusion::common::SchemaError;
 use lance::deps::datafusion::error::DataFusionError;
 use lance_maintenance_api::{ErrorName, TaskError};
@@ -54,6 +55,23 @@ pub fn does_not_compile(
         },
         error => invalid(meaning(text, &redactor.clean(&error.message()))),
     }
+}
+
+/// Why a value can't be computed: what the kernel says, without the names of what passed it on.
+pub fn reason(error: &Error, redactor: &Redactor) -> String {
+    const NAMES: [&str; 6] = [
+        "Invalid user input: ",
+        "LanceError(Arrow): ",
+        "LanceError(IO): ",
+        "Query Execution error: ",
+        "Execution error: ",
+        "Arrow error: ",
+    ];
+    let mut said = redactor.clean(&error.to_string());
+    while let Some(rest) = NAMES.iter().find_map(|name| said.strip_prefix(name)) {
+        said = rest.to_owned();
+    }
+    said
 }
 
 /// `sql parser error: Expected: an expression, found: ) at Line: 1, Column: 6`

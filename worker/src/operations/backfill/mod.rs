@@ -17,7 +17,7 @@
 //! | [`binding`], [`mistake`] | the expression of a column, compiled, and what is wrong with it |
 //! | [`settings`] | how to go about it |
 //! | [`record`] | which rows have the value of their inputs |
-//! | [`rows`] | choosing and computing rows |
+//! | [`rows`], [`choice`] | choosing and computing rows |
 //! | [`fragment`] | filling one fragment |
 //! | [`checkpoints`] | what was computed and not committed |
 //! | [`commit`] | making the versions |
@@ -25,6 +25,7 @@
 
 pub mod binding;
 pub mod checkpoints;
+pub mod choice;
 pub mod commit;
 pub mod fragment;
 pub mod meter;

@@ -3,9 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt64Type;
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::DataType;
 use arrow_select::concat::concat_batches;
 use arrow_select::filter::{filter, filter_record_batch};
@@ -13,7 +11,6 @@ use arrow_select::interleave::interleave;
 use futures::{StreamExt, TryStreamExt};
 use lance::dataset::fragment::{FileFragment, FragReadConfig, FragmentReader};
 use lance::{Dataset, Error};
-use lance_core::ROW_LAST_UPDATED_AT_VERSION;
 use lance_core::datatypes::{Field, Schema};
 use lance_core::utils::deletion::DeletionVector;
 use lance_maintenance_api::{ErrorName, TaskError};
@@ -21,6 +18,7 @@ use lance_table::format::Fragment;
 
 use super::binding::{Bound, Compiled, Computed};
 use super::record::Record;
+use super::{choice, mistake};
 use crate::operations::redact::Redactor;
 use crate::operations::table::rows_of;
 use crate::operations::unreadable;
@@ -264,63 +262,31 @@ impl Rows {
         start: u64,
         deleted: Option<&DeletionVector>,
     ) -> Result<(BooleanArray, bool), Error> {
-        let rows = batch.num_rows();
-        let is_live = |row: usize| {
-            let offset = u32::try_from(start + row as u64).unwrap_or(u32::MAX);
-            deleted.is_none_or(|deleted| !deleted.contains(offset))
-        };
-        let versions = match &self.record {
-            Some(record) => {
-                let column = batch
-                    .column_by_name(ROW_LAST_UPDATED_AT_VERSION)
-                    .and_then(|column| column.as_primitive_opt::<UInt64Type>())
-                    .ok_or_else(|| Error::internal("rows without versions".to_owned()))?;
-                Some((record, column))
-            }
+        let live = choice::live(start, batch.num_rows(), deleted);
+        let null = choice::null(self.column(batch)?);
+        let to_do = match &self.record {
+            Some(record) => Some(choice::to_do(record, batch, &null)?),
             None => None,
         };
-        let is_outdated = |row: usize, is_null: bool| {
-            versions.is_some_and(|(record, versions)| {
-                // What has no version is as old as the table.
-                let version = match versions.is_null(row) {
-                    true => 1,
-                    false => versions.value(row),
-                };
-                record.is_to_do(version, is_null)
-            })
-        };
-        let column = self.column(batch)?.logical_nulls();
-        let is_null = |row: usize| column.as_ref().is_some_and(|nulls| nulls.is_null(row));
         let Some(condition) = &self.condition else {
-            let chosen = (0..rows).map(|row| {
-                is_live(row)
-                    && match versions {
-                        Some(_) => is_outdated(row, is_null(row)),
-                        None => is_null(row),
-                    }
-            });
-            return Ok((chosen.map(Some).collect(), false));
+            let chosen = to_do.unwrap_or(null);
+            return Ok((choice::both(chosen, live.as_ref()), false));
         };
         // Deleted rows are not looked at: nothing of them may fail.
-        let live: BooleanArray = (0..rows).map(|row| Some(is_live(row))).collect();
-        let looked_at = match live.true_count() == rows {
-            true => batch.clone(),
-            false => filter_record_batch(batch, &live)?,
+        let met = match &live {
+            None => choice::met(&condition.values(batch, &DataType::Boolean)?)?,
+            Some(live) => {
+                let live = BooleanArray::from(live.clone());
+                let looked_at = filter_record_batch(batch, &live)?;
+                let met = choice::met(&condition.values(&looked_at, &DataType::Boolean)?)?;
+                choice::spread(&met, &live)
+            }
         };
-        let met = condition.values(&looked_at, &DataType::Boolean)?;
-        let met = met
-            .as_boolean_opt()
-            .ok_or_else(|| Error::internal("a condition that is none".to_owned()))?;
-        let mut met = met.iter();
-        let mut outdated = false;
-        let chosen: BooleanArray = (0..rows)
-            .map(|row| {
-                let is_chosen = is_live(row) && met.next().flatten() == Some(true);
-                outdated |= is_live(row) && !is_chosen && !is_null(row) && is_outdated(row, false);
-                Some(is_chosen)
-            })
-            .collect();
-        Ok((chosen, outdated))
+        let outdated = to_do.is_some_and(|to_do| {
+            let others = &(&to_do & &!&null) & &!&met;
+            choice::both(others, live.as_ref()).true_count() > 0
+        });
+        Ok((BooleanArray::from(met), outdated))
     }
 
     fn column<'a>(&self, batch: &'a RecordBatch) -> Result<&'a ArrayRef, Error> {
@@ -331,7 +297,7 @@ impl Rows {
 
     /// Rows that can't be computed, with what Lance or a kernel says of it.
     fn failed(&self, source: &Source, rows: &Range<u64>, error: &Error) -> TaskError {
-        let reason = self.redactor.clean(&error.to_string());
+        let reason = mistake::reason(error, &self.redactor);
         TaskError::new(
             ErrorName::InvalidInput,
             format!(
