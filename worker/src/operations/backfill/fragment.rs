@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::Schema as ArrowSchema;
@@ -52,6 +52,9 @@ pub struct Filled {
     /// How many of the computed rows an earlier attempt had computed.
     pub resumed: u64,
 }
+
+/// What reading a MiB back takes, where the store is a slow one.
+const READ_BACK: Duration = Duration::from_millis(20);
 
 type Parts = BoxStream<'static, Result<Part, TaskError>>;
 
@@ -248,13 +251,8 @@ impl Keeper {
         self.held.push(part.clone());
         let is_time =
             self.since.elapsed() >= settings.flush && self.rows() >= settings.least_checkpoint_rows;
-        let bytes: usize = self
-            .held
-            .iter()
-            .flat_map(|part| &part.values)
-            .map(|values| values.get_array_memory_size())
-            .sum();
-        if self.rows() >= settings.checkpoint_rows || is_time || bytes >= CHECKPOINT_BYTES {
+        let is_large = self.bytes() >= CHECKPOINT_BYTES;
+        if self.rows() >= settings.checkpoint_rows || is_time || is_large {
             self.flush().await;
         }
     }
@@ -264,9 +262,19 @@ impl Keeper {
         rows.sum()
     }
 
+    fn bytes(&self) -> usize {
+        let values = self.held.iter().flat_map(|part| &part.values);
+        values.map(|values| values.get_array_memory_size()).sum()
+    }
+
     async fn flush(&mut self) {
+        let took = std::mem::replace(&mut self.since, Instant::now()).elapsed();
+        let is_cheap =
+            took < READ_BACK.saturating_mul(u32::try_from(self.bytes() >> 20).unwrap_or(0));
         let held = std::mem::take(&mut self.held);
-        self.since = Instant::now();
+        if self.filler.settings.only_costly && is_cheap {
+            return;
+        }
         // What was not computed is as quickly read from the table.
         if held.iter().any(|part| part.outcome.computed > 0) {
             let fragment = self.fragment.metadata();

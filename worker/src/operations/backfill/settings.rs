@@ -32,11 +32,14 @@ pub struct Settings {
     pub least_checkpoint_rows: u64,
     /// When it is.
     pub flush: Duration,
+    /// Whether checkpoints are left out of values that are computed about as fast as they would be read
+    /// back: where nothing is said of checkpoints.
+    pub only_costly: bool,
     /// Fragments of one commit.
     pub commit_fragments: usize,
 }
 
-/// The parameters with what was left out filled in.
+/// The parameters with what was left out filled in. What is not said of checkpoints stays open.
 pub fn effective(params: &BackfillColumnParams, ctx: &OperationContext) -> BackfillColumnParams {
     let cores = std::thread::available_parallelism().map_or(1, usize::from) as i64;
     let allowed = ctx.limits.concurrent_rewrites.max(1) as i64;
@@ -46,12 +49,6 @@ pub fn effective(params: &BackfillColumnParams, ctx: &OperationContext) -> Backf
             params.intra_applier_concurrency.unwrap_or(2).min(2 * cores),
         ),
         task_size: Some(params.task_size.unwrap_or(TASK_ROWS).min(MOST_ROWS)),
-        checkpoint_size: Some(checkpoint_rows(params)),
-        batch_checkpoint_flush_interval_seconds: Some(
-            params
-                .batch_checkpoint_flush_interval_seconds
-                .unwrap_or(FLUSH_SECONDS),
-        ),
         commit_granularity: Some(params.commit_granularity.unwrap_or(COMMIT_FRAGMENTS)),
         ..params.clone()
     }
@@ -70,7 +67,7 @@ impl Settings {
         let number = |value: Option<i64>| value.and_then(|value| u64::try_from(value).ok());
         let count = |value| number(value).map_or(1, |value| value.max(1));
         let size = |value| usize::try_from(count(value)).unwrap_or(usize::MAX);
-        let checkpoint_rows = count(params.checkpoint_size);
+        let checkpoint_rows = count(Some(checkpoint_rows(&params)));
         // No part is larger than what a checkpoint may hold.
         let part_rows = count(params.task_size).min(checkpoint_rows);
         let seconds = params
@@ -83,6 +80,10 @@ impl Settings {
             checkpoint_rows,
             least_checkpoint_rows: number(params.min_checkpoint_size).unwrap_or(1),
             flush: Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX),
+            only_costly: params.checkpoint_size.is_none()
+                && params.min_checkpoint_size.is_none()
+                && params.max_checkpoint_size.is_none()
+                && params.batch_checkpoint_flush_interval_seconds.is_none(),
             commit_fragments: size(params.commit_granularity),
         }
     }
@@ -100,6 +101,7 @@ mod tests {
         let case = |body: &str| {
             let params = BackfillColumnParams::parse(body.as_bytes()).unwrap();
             let settings = Settings::of(&params, &ctx);
+            assert_eq!(settings.only_costly, !body.contains("checkpoint"));
             (settings.part_rows, settings.checkpoint_rows)
         };
         let cases = [

@@ -1,5 +1,6 @@
 //! The routes on real tables in temporary folders.
 
+mod columns;
 mod commit;
 mod read;
 mod write;

@@ -229,26 +229,66 @@ async fn parts_of_columns_are_inputs() {
 }
 
 #[tokio::test]
-async fn what_the_sql_can_do() {
-    let table = Table::write(numbers(1..100), 100, false).await;
-    for (text, expected) in [
-        (
-            "coalesce(nullif(id, 3), -1)",
-            "CASE WHEN id = 3 THEN -1 ELSE id END",
-        ),
-        ("length(text) * 2", "octet_length(text) * 2"),
-        ("a / 7 + a % 7", "cast(floor(a / 7) as bigint) + a % 7"),
-    ] {
-        let name = "e";
-        match add(&table, &[(name, computed(text))]).await {
-            Ok(_) => println!("{text}: taken"),
-            Err(error) => println!("{text}: {}", error.detail),
+async fn what_sql_means() {
+    let table = Table::write(numbers(0..100), 50, false).await;
+    let cases: [(&str, fn(i64) -> Option<i64>); 8] = [
+        ("CASE WHEN id = 3 THEN -1 ELSE id END", |id| {
+            Some(if id == 3 { -1 } else { id })
+        }),
+        ("nullif(id, 3)", |id| (id != 3).then_some(id)),
+        ("coalesce(nullif(id, 3), 7) * 2", |id| {
+            Some(if id == 3 { 14 } else { id * 2 })
+        }),
+        ("cast(a * 0.5 + 0.25 as bigint)", |id| Some(id * 5)),
+        ("cast(floor(a / 7) as bigint) + a % 7", |id| {
+            Some(id * 10 / 7 + id * 10 % 7)
+        }),
+        ("cast(length(text || 'x') as bigint)", |id| {
+            Some(id.to_string().len() as i64 + 1)
+        }),
+        ("\"id\" + `a`", |id| Some(id * 11)),
+        ("cast(7 as bigint)", |_| Some(7)),
+    ];
+    for (n, (text, expected)) in cases.into_iter().enumerate() {
+        let (at_once, later) = (format!("e{n}"), format!("f{n}"));
+        let name = add(&table, &[(&at_once, expression(text))]).await;
+        name.unwrap_or_else(|error| panic!("{text}: {error}"));
+        declare(&table, &later, text).await;
+        fill(&table, &format!(r#"{{"column":"{later}"}}"#)).await;
+        for column in [at_once, later] {
+            for (id, value) in values(&table, &column).await {
+                assert_eq!(value, expected(id), "{text} {column} {id}");
+            }
         }
-        match add(&table, &[("f", computed(expected))]).await {
-            Ok(_) => println!("{expected}: taken"),
-            Err(error) => println!("{expected}: {}", error.detail),
-        }
-        let _ = table.open().await.drop_columns(&["e"]).await;
-        let _ = table.open().await.drop_columns(&["f"]).await;
     }
+}
+
+#[tokio::test]
+async fn a_branch_has_columns_of_its_own() {
+    let table = Table::write(numbers(0..100), 50, false).await;
+    let mut dataset = table.open().await;
+    dataset.create_branch("dev", 1, None).await.unwrap();
+    let place = Tables::new(StorageOptions::default(), Limits::default())
+        .place(&table.uri())
+        .await
+        .unwrap();
+    for (name, content) in [("c", expression("a + id")), ("d", computed("a"))] {
+        let mut request = AddColumns {
+            location: table.uri(),
+            branch: Some("dev".to_owned()),
+            columns: vec![NewColumn {
+                name: name.to_owned(),
+                content,
+            }],
+        };
+        columns::add(&place, &request).await.unwrap();
+        request.branch = Some("gone".to_owned());
+        let error = columns::add(&place, &request).await.unwrap_err();
+        assert_eq!(error.name, ErrorName::TableBranchNotFound);
+    }
+    let branch = table.open().await.checkout_branch("dev").await.unwrap();
+    let right = branch.count_rows(Some("c = a + id AND d IS NULL".to_owned()));
+    assert_eq!(right.await.unwrap(), 100);
+    assert!(table.open().await.schema().field("c").is_none());
+    assert_eq!(table.open().await.version_id(), 1);
 }
