@@ -10,10 +10,12 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Schema as ArrowSchema};
+use chrono::Utc;
 use lance::Error;
 use lance::deps::datafusion::common::DFSchema;
 use lance::deps::datafusion::error::DataFusionError;
 use lance::deps::datafusion::logical_expr::Expr;
+use lance::deps::datafusion::optimizer::simplify_expressions::{ExprSimplifier, SimplifyContext};
 use lance::deps::datafusion::physical_expr::PhysicalExpr;
 use lance::deps::datafusion::prelude::{SessionConfig, SessionContext};
 use lance_core::datatypes::{Field, Schema};
@@ -77,9 +79,7 @@ impl Compiled {
             .iter()
             .map(|name| input(name, schema))
             .collect::<Result<Vec<i32>, TaskError>>()?;
-        let physical = context
-            .create_physical_expr(expr.clone(), &columns)
-            .map_err(failed)?;
+        let physical = physical(&context, &expr, &columns).map_err(failed)?;
         let data_type = physical.data_type(&arrow).map_err(failed)?;
         Ok(Self {
             kind,
@@ -93,7 +93,7 @@ impl Compiled {
     /// Makes it ready for batches of this schema, which has all of its inputs.
     pub fn bind(&self, read: &Schema, redactor: &Redactor) -> Result<Bound, TaskError> {
         DFSchema::try_from(ArrowSchema::from(read))
-            .and_then(|columns| context().create_physical_expr(self.expr.clone(), &columns))
+            .and_then(|columns| physical(&context(), &self.expr, &columns))
             .map(Bound)
             .map_err(|error| does_not_compile(self.kind, &self.text, &error, redactor))
     }
@@ -109,6 +109,22 @@ impl Bound {
         };
         Ok(cast_with_options(&values, data_type, &options)?)
     }
+}
+
+/// Makes an expression ready. Some functions are only known to the simplifier, which writes them in
+/// others.
+fn physical(
+    context: &SessionContext,
+    expr: &Expr,
+    columns: &DFSchema,
+) -> Result<Arc<dyn PhysicalExpr>, DataFusionError> {
+    let known = SimplifyContext::builder()
+        .with_schema(Arc::new(columns.clone()))
+        .with_query_execution_start_time(Some(Utc::now()))
+        .build();
+    let simplifier = ExprSimplifier::new(known);
+    let expr = simplifier.coerce(expr.clone(), columns)?;
+    context.create_physical_expr(simplifier.simplify(expr)?, columns)
 }
 
 /// What SQL is compiled with.
