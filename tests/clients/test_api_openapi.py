@@ -11,6 +11,7 @@ from itertools import count
 from pathlib import Path
 from urllib.parse import quote
 
+import columns
 import pyarrow as pa
 import pytest
 import requests
@@ -100,6 +101,7 @@ class Stage:
         location = client.declare(f"{NAMESPACE}$rows")
         tables.append(location, tables.rows(0, 10))
         tables.append(location, tables.rows(10, 20))
+        columns.add(client, f"{NAMESPACE}$rows", "computed", filled="id + 1")
         self.tables = [self.table, "rows"]
         table = f"{NAMESPACE}${self.table}"
         self.tasks = [submitted(client, table, "cleanup") for _ in range(30)]
@@ -158,6 +160,8 @@ class Stage:
         if "MaintenanceJob" in operation and isinstance(body, dict) and not as_made():
             # The table's name, which may stand in the body once more.
             body.pop("table", None)
+        if "Columns" in operation and isinstance(body, dict) and not as_made():
+            self.lead_columns(body)
         if "access_key_id" in path and not as_made():
             fresh = operation == "DeleteCredential"
             key = self.put_credential(self.new_name()) if fresh else "openapi"
@@ -170,6 +174,22 @@ class Stage:
         if "Policy" in operation and isinstance(body, dict):
             # One that denies everything would be the end of this test.
             case.body = json.loads(json.dumps(body).replace('"Deny"', '"Allow"'))
+
+    def lead_columns(self, body):
+        """Gives SQL, where there is text, and columns that are new, or can be filled."""
+        new = body.get("new_columns")
+        entries = [entry for entry in new if isinstance(entry, dict)] if isinstance(new, list) else []
+        for entry in entries:
+            if isinstance(entry.get("name"), str):
+                entry["name"] = self.new_name()
+            for name in ("expression", "computed"):
+                if isinstance(entry.get(name), str) and entry[name]:
+                    entry[name] = "id + 1"
+        for name, text in [("column", "filled"), ("where", "id > 5")]:
+            if isinstance(body.get(name), str):
+                body[name] = text
+        if type(body.get("read_version")) is int:
+            body["read_version"] = 1
 
     def names(self, operation, path, chance) -> list[str]:
         if "/namespace/" in path:

@@ -8,6 +8,7 @@ use lance_maintenance_api::health::HealthReport;
 use lance_maintenance_api::jobs::JobStatus;
 use lance_maintenance_api::jobs::listing::ListJobsResponse;
 use lance_maintenance_api::listing::ListTasksResponse;
+use lance_maintenance_api::namespace::columns::{AddColumnsResponse, BackfillColumnResponse};
 use lance_maintenance_api::namespace::namespaces::{ListNamespacesResponse, NamespaceResponse};
 use lance_maintenance_api::namespace::tables::{
     CreateTableResponse, DeclareTableResponse, DescribeTableResponse, DropTableResponse,
@@ -16,7 +17,7 @@ use lance_maintenance_api::namespace::tables::{
 use lance_maintenance_api::namespace::versions::{ListTableVersionsResponse, TableVersionResponse};
 use lance_maintenance_api::preview::Preview;
 use lance_maintenance_api::result::{
-    CleanupResult, CompactResult, IndexResult, OptimizeIndicesResult,
+    BackfillColumnResult, CleanupResult, CompactResult, IndexResult, OptimizeIndicesResult,
 };
 use lance_maintenance_api::task::{GetTaskResponse, SubmitResponse, TaskType};
 use schemars::generate::SchemaSettings;
@@ -39,6 +40,7 @@ pub fn schemas() -> Map<String, Value> {
     add::<CleanupResult>(&mut generator);
     add::<IndexResult>(&mut generator);
     add::<OptimizeIndicesResult>(&mut generator);
+    add::<BackfillColumnResult>(&mut generator);
     add::<HealthReport>(&mut generator);
     add::<Preview>(&mut generator);
     add::<JobStatus>(&mut generator);
@@ -51,6 +53,8 @@ pub fn schemas() -> Map<String, Value> {
     add::<DescribeTableResponse>(&mut generator);
     add::<DropTableResponse>(&mut generator);
     add::<RenameTableResponse>(&mut generator);
+    add::<AddColumnsResponse>(&mut generator);
+    add::<BackfillColumnResponse>(&mut generator);
     add::<TableVersionResponse>(&mut generator);
     add::<ListTableVersionsResponse>(&mut generator);
     let mut schemas = generator.take_definitions(true);
@@ -115,6 +119,7 @@ fn result_name(task_type: TaskType) -> &'static str {
         TaskType::ScalarIndex | TaskType::VectorIndex => "IndexResult",
         TaskType::OptimizeIndices => "OptimizeIndicesResult",
         TaskType::Cleanup => "CleanupResult",
+        TaskType::BackfillColumn => "BackfillColumnResult",
     }
 }
 
@@ -126,6 +131,7 @@ fn job_results(schemas: &Map<String, Value>) -> Value {
         "OptimizeIndicesResult",
         "CleanupResult",
         "IndexResult",
+        "BackfillColumnResult",
     ];
     let results = names.iter().filter_map(|name| {
         let mut result = schemas.get(*name)?.clone();

@@ -354,7 +354,8 @@ pub const TABLE_NAME: &str = "^[a-z0-9]([a-z0-9_]*[a-z0-9])?$";
 /// The names of namespaces: the same, but for what the vendor keeps for itself.
 pub const NAMESPACE_NAME: &str = "^(?!oss|acs|aliyun|alibaba|aws)[a-z0-9]([a-z0-9_]*[a-z0-9])?$";
 
-fn id() -> Rule {
+/// The identifier in a body.
+pub fn id() -> Rule {
     Rule::strings(0).about("The names in the path once more; other names are refused.")
 }
 

@@ -17,6 +17,7 @@
 pub mod access;
 pub mod answers;
 pub mod bodies;
+pub mod columns;
 pub mod jobs;
 pub mod operations;
 pub mod parameters;
@@ -42,7 +43,7 @@ pub fn document() -> Value {
     }
     paths.insert("/healthz".to_owned(), json!({"get": health(&mut errors)}));
     let mut schemas = answers::schemas();
-    let others = [bodies::all(), jobs::all(), access::all()].concat();
+    let others = [bodies::all(), columns::all(), jobs::all(), access::all()].concat();
     schemas.extend(
         others
             .into_iter()

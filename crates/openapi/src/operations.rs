@@ -60,6 +60,13 @@ pub const OF_TABLES: &[ErrorName] = &[TableNotFound];
 /// How an operation on a job can fail, beside the common errors.
 pub const OF_JOBS: &[ErrorName] = &[TaskNotFound];
 
+/// How giving a name to a table can fail, beside the common errors.
+const TAKING_A_NAME: &[ErrorName] = &[
+    NamespaceNotFound,
+    TableAlreadyExists,
+    ConcurrentModification,
+];
+
 const TASKS: &str = "Maintenance tasks";
 const JOBS: &str = "Health and jobs";
 const NAMESPACES: &str = "Namespaces";
@@ -227,11 +234,7 @@ pub fn entry(operation: Operation) -> Entry {
         O::DeclareTable => Entry {
             body: Body::Optional("DeclareTableRequest"),
             answer: Some("DeclareTableResponse"),
-            errors: &[
-                NamespaceNotFound,
-                TableAlreadyExists,
-                ConcurrentModification,
-            ],
+            errors: TAKING_A_NAME,
             ..plain(
                 TABLES,
                 "Declare a table: give it a name and a place for a client to write to",
@@ -240,11 +243,7 @@ pub fn entry(operation: Operation) -> Entry {
         O::RegisterTable => Entry {
             body: Body::Required("RegisterTableRequest"),
             answer: Some("DeclareTableResponse"),
-            errors: &[
-                NamespaceNotFound,
-                TableAlreadyExists,
-                ConcurrentModification,
-            ],
+            errors: TAKING_A_NAME,
             ..plain(TABLES, "Register a table that lies somewhere already")
         },
         O::DescribeTable => Entry {
@@ -272,12 +271,32 @@ pub fn entry(operation: Operation) -> Entry {
         O::RenameTable => Entry {
             body: Body::Required("RenameTableRequest"),
             answer: Some("RenameTableResponse"),
-            errors: &[
-                NamespaceNotFound,
-                TableAlreadyExists,
-                ConcurrentModification,
-            ],
+            errors: TAKING_A_NAME,
             ..plain(TABLES, "Rename a table")
+        },
+        O::AlterTableAddColumns => Entry {
+            body: Body::Required("AddColumnsRequest"),
+            answer: Some("AddColumnsResponse"),
+            errors: &[
+                TableColumnNotFound,
+                TableBranchNotFound,
+                InvalidTableState,
+                ConcurrentModification,
+                // Virtual columns.
+                Unsupported,
+            ],
+            ..plain(TABLES, "Add columns whose values SQL expressions give")
+        },
+        O::AlterTableBackfillColumns => Entry {
+            body: Body::Required("BackfillColumnRequest"),
+            answer: Some("BackfillColumnResponse"),
+            errors: &[
+                TableColumnNotFound,
+                TableVersionNotFound,
+                InvalidTableState,
+                TaskQuotaExceeded,
+            ],
+            ..plain(TABLES, "Submit a job that fills a computed column")
         },
         O::CreateTableVersion => Entry {
             body: Body::Required("CreateTableVersionRequest"),

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use lance_maintenance_api::health::HealthReport;
 use lance_maintenance_api::jobs::{JobRequest, JobStatus};
 use lance_maintenance_api::operation::Operation;
-use lance_maintenance_api::params::CompactParams;
+use lance_maintenance_api::params::{BackfillColumnParams, CompactParams};
 use lance_maintenance_api::preview::{
     CleanupPreview, CompactPreview, IndexPreview, OptimizeIndicesPreview, Preview,
 };
+use lance_maintenance_api::result::BackfillColumnResult;
 use lance_maintenance_api::task::{GetTaskResponse, TaskStatus};
 use lance_maintenance_api::{ApiError, ErrorName};
 use lance_maintenance_auth::Credential;
@@ -216,6 +217,72 @@ fn tasks_that_were_submitted_as_jobs_fit() {
             true,
         ),
         ("GetTaskResponse", task(wrong), false),
+    ]);
+}
+
+/// A backfill as it is shown as a task and as a job.
+#[test]
+fn backfills_fit_their_schemas() {
+    let task = |params: Value, result: Value| {
+        json!({"task_info": {
+            "task_id": "60000000000111111111111111111111",
+            "task_type": "lance_backfill_column",
+            "params": params,
+            "status": "completed",
+            "created_at": "2026-11-30T04:00:00.000000+00:00",
+            "started_at": "2026-11-30T04:00:01.000000+00:00",
+            "completed_at": "2026-11-30T04:00:02.000000+00:00",
+            "result": result,
+            "error": null,
+        }})
+    };
+    let params = BackfillColumnParams::parse(br#"{"column":"c","where":"id > 5","task_size":7}"#);
+    let params = serde_json::to_value(params.unwrap()).unwrap();
+    let mut wrong = params.clone();
+    wrong["task_size"] = json!("7");
+    let result = serde_json::to_value(BackfillColumnResult {
+        column: "c".to_owned(),
+        rows_filled: 10,
+        fragments_filled: 1,
+        version: 3,
+        ..BackfillColumnResult::default()
+    })
+    .unwrap();
+    let mut of_job = result.clone();
+    of_job.as_object_mut().unwrap().remove("version");
+    let job = |result: &Value| {
+        json!({
+            "job_id": "5d0e6c0e-6f0b-4c7e-9b0a-0123456789ab.60000000000111111111111111111111",
+            "state": "succeeded",
+            "operation": "backfill_column",
+            "options": params,
+            "task_id": "60000000000111111111111111111111",
+            "created_at": "2026-11-30T04:00:00.000000+00:00",
+            "started_at": "2026-11-30T04:00:01.000000+00:00",
+            "completed_at": "2026-11-30T04:00:02.000000+00:00",
+            "result": result,
+            "version": 3,
+        })
+    };
+    fit([
+        (
+            "GetTaskResponse",
+            task(params.clone(), result.clone()),
+            true,
+        ),
+        ("GetTaskResponse", task(params.clone(), json!({})), true),
+        ("GetTaskResponse", task(wrong, result.clone()), false),
+        (
+            "GetTaskResponse",
+            task(params.clone(), of_job.clone()),
+            false,
+        ),
+        ("JobStatus", job(&of_job), true),
+        ("JobStatus", job(&json!({"column": "c"})), false),
+        ("AddColumnsResponse", json!({"version": 2}), true),
+        ("AddColumnsResponse", json!({}), false),
+        ("BackfillColumnResponse", json!({"job_id": "x"}), true),
+        ("BackfillColumnResponse", json!({"task_id": "x"}), false),
     ]);
 }
 

@@ -1,6 +1,6 @@
 //! Bodies, and whether they are accepted.
 
-use super::jobs;
+use super::{columns, jobs};
 
 /// Bodies to try with one schema.
 pub type Cases = &'static [(&'static str, bool)];
@@ -363,6 +363,8 @@ pub fn table() -> Vec<(&'static str, Vec<Cases>)> {
         ("TableVersionRequest", vec![VERSION, ID]),
         ("RenameTableRequest", vec![RENAME]),
         ("CreateTableVersionRequest", vec![CREATE_VERSION]),
+        ("AddColumnsRequest", vec![columns::ADD]),
+        ("BackfillColumnRequest", vec![columns::FILL]),
         ("ResourcePolicy", vec![POLICY]),
         ("IdentityPolicy", vec![IDENTITY_POLICY]),
         ("PutCredentialRequest", vec![CREDENTIAL]),

@@ -1,6 +1,7 @@
 //! What the schemas of request bodies accept and refuse, the parsers do.
 
 mod cases;
+mod columns;
 mod jobs;
 
 use cases::table;
@@ -8,6 +9,7 @@ use jsonschema::Validator;
 use lance_maintenance_api::identifier::NamespaceName;
 use lance_maintenance_api::jobs::JobRequest;
 use lance_maintenance_api::namespace::check_body_id;
+use lance_maintenance_api::namespace::columns::AddColumnsRequest;
 use lance_maintenance_api::namespace::namespaces::{CreateNamespaceRequest, DropNamespaceRequest};
 use lance_maintenance_api::namespace::tables::{
     DeclareTableRequest, DescribeTableRequest, RegisterTableRequest, parse_rename,
@@ -17,13 +19,14 @@ use lance_maintenance_api::namespace::versions::{
 };
 use lance_maintenance_api::operation::Operation;
 use lance_maintenance_api::params::{
-    CleanupParams, CompactParams, OptimizeIndicesParams, ScalarIndexParams, VectorIndexParams,
+    BackfillColumnParams, CleanupParams, CompactParams, OptimizeIndicesParams, ScalarIndexParams,
+    VectorIndexParams,
 };
 use lance_maintenance_api::query::Query;
 use lance_maintenance_auth::Credential;
 use lance_maintenance_auth::policy::{Policy, PolicyKind};
 use lance_maintenance_openapi::operations::{Body, entry};
-use lance_maintenance_openapi::{access, bodies, document, jobs as job};
+use lance_maintenance_openapi::{access, bodies, columns as column, document, jobs as job};
 use serde_json::{Value, json};
 
 /// Whether the parser of a body takes it; `id` is checked apart, as the components do.
@@ -51,6 +54,8 @@ fn parses(name: &str, body: &[u8]) -> bool {
         "CreateTableVersionRequest" => {
             has_id(body) && CreateTableVersionRequest::parse(body).is_ok()
         }
+        "AddColumnsRequest" => has_id(body) && AddColumnsRequest::parse(body).is_ok(),
+        "BackfillColumnRequest" => has_id(body) && BackfillColumnParams::parse(body).is_ok(),
         "ResourcePolicy" => Policy::parse(body, PolicyKind::Resource).is_ok(),
         "IdentityPolicy" => Policy::parse(body, PolicyKind::Identity).is_ok(),
         "PutCredentialRequest" => Credential::parse(body).is_ok(),
@@ -98,7 +103,7 @@ fn every_body_is_tried_and_used() {
     for name in &used {
         assert!(tried.contains(name), "{name} is not tried");
     }
-    for (name, _) in bodies::all().into_iter().chain(job::all()) {
+    for (name, _) in [bodies::all(), column::all(), job::all()].concat() {
         assert!(used.contains(&name), "{name} is not used");
     }
     let described = access::all();
