@@ -31,6 +31,8 @@ def written(client):
         ([{"name": "c", "computed": "1 + nope(id)"}], INVALID, "line 1, column 5"),
         ([{"name": "c", "computed": "1 + gone"}], NO_COLUMN, "line 1, column 5"),
         ([{"name": "c", "computed": "NULL"}], INVALID, "type"),
+        ([{"name": "c", "computed": "sum(digit)"}], INVALID, "does not compile"),
+        ([{"name": "c", "expression": "digit / 0"}], INVALID, "zero"),
         ([{"name": "c", "expression": "cast(review AS bigint)"}], INVALID, "A wine"),
         (
             [{"name": "c", "expression": "1"}, {"name": "d", "computed": "1"}],

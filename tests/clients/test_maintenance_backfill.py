@@ -285,7 +285,8 @@ def test_others_write_meanwhile(client, stable):
     written = tables.rows(0, ids[-1] + 1).take(pa.array(ids))
     assert rows.drop_columns("c").equals(written)
     columns.check(location, "c", SAME)
-    assert tables.unreferenced(location) == set()
+    # Deletions that lost a race leave theirs.
+    assert not {path for path in tables.unreferenced(location) if path.startswith("data/")}
 
 
 def test_a_canceled_one_keeps_what_it_committed(client):
