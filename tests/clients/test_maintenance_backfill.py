@@ -11,6 +11,7 @@ import columns
 import maintenance
 import tables
 from service import TASK_SECONDS, refusal
+from test_effects_restart import kill_worker
 
 ROWS, FRAGMENTS = 200, 20
 # The column that most tests fill.
@@ -26,7 +27,6 @@ EXPRESSIONS = {
     "CASE WHEN ink > 5 THEN 'dark' WHEN ink > 4 THEN 'grey' END": pa.string(),
     "ink * 2 + digit": pa.float64(),
     "nullif(digit, 3)": pa.int64(),
-    "coalesce(nullif(digit, 0), -1)": pa.int64(),
     "cast(digit AS varchar)": pa.string(),
     "words[1]": pa.string(),
 }
@@ -81,6 +81,16 @@ def test_values_are_those_of_another_engine(client, kind):
     # Nothing else has changed.
     assert columns.rows_of(location).select(rows.column_names).equals(rows)
     assert tables.unreferenced(location) == set()
+
+
+@pytest.mark.parametrize("sql", ["coalesce(nullif(digit, 0), -1)", "ifnull(nullif(digit, 3), 7) * 2"])
+def test_functions_that_are_others_in_short(client, sql):
+    table, location = write(client)
+    columns.add(client, table, "expression", e=sql)
+    columns.add(client, table, "computed", c=sql)
+    columns.fill(client, table, "c")
+    columns.check(location, "e", sql)
+    columns.check(location, "c", sql)
 
 
 @both_kinds
@@ -308,6 +318,24 @@ def test_a_canceled_one_keeps_what_it_committed(client):
     rest = columns.fill(client, table, "c")
     assert columns.filled_and_left(rest) == (100_000 - filled, 0)
     columns.check(location, "c", SAME)
+
+
+def test_another_attempt_goes_on_where_one_was_lost(start):
+    service = start()
+    client = service.client()
+    table, location = declare(client, sql=SLOW, rows=200_000, rows_each=10_000)
+    params = {"commit_granularity": 20, "concurrency": 1, "task_size": 100, "checkpoint_size": 200}
+    job_id = columns.submit(client, table, "c", **params)
+    # Nothing is committed by then, and much of it kept.
+    task_id = reach(client, job_id, 30)["task_id"]
+    kill_worker(service)
+    result = client.wait(table, task_id)["result"]
+    assert columns.filled_and_left(result) == (200_000, 0)
+    assert result["fragments_filled"] == 20
+    assert 0 < result["rows_resumed"] < 200_000
+    columns.check(location, "c", SAME)
+    assert not list(tables.folder(location).rglob("checkpoints"))
+    assert len(tables.unreferenced(location)) <= 1
 
 
 def test_one_waits_for_the_worker_like_any_task(idle):
