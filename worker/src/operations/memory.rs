@@ -4,6 +4,7 @@
 
 use lance_core::datatypes::Field;
 
+use super::backfill::pace;
 use super::backfill::settings::Settings;
 use super::meter::Work;
 
@@ -28,16 +29,13 @@ pub fn compaction(work: Work, rewrites: u64) -> u64 {
     BASE + rewrites * (BATCHES * batch + WRITER)
 }
 
-/// Filling a column of so much: what is read for parts of fragments, and held back for checkpoints.
+/// Filling a column of so much: parts of fragments that are read, computed and written, and what is held
+/// back for checkpoints.
 pub fn backfill(work: Work, settings: &Settings) -> u64 {
-    let row = work.bytes.checked_div(work.rows).unwrap_or(0).max(16);
-    let part = row.saturating_mul(u64::from(settings.part_rows).min(work.rows));
-    let held = row
-        .saturating_mul(settings.checkpoint_rows.min(work.rows))
-        .min(128 * MIB);
-    let parts = settings.parts as u64 * 3;
+    const HELD: u64 = 64 * MIB;
+    let parts = 3 * settings.parts as u64;
     let fragments = (settings.fragments as u64).min(work.fragments);
-    let each = parts.saturating_mul(part).saturating_add(held + WRITER);
+    let each = parts.saturating_mul(pace::BYTES) + HELD + WRITER;
     fragments.saturating_mul(each).saturating_add(BASE)
 }
 

@@ -15,14 +15,19 @@ use lance_maintenance_dispatch::tables::{AddColumns, AddColumnsResponse, NewColu
 
 use super::place::{Place, never_written, no_such_branch};
 use crate::operations::backfill::binding::{Bound, Compiled, EXPRESSION_KEY};
+use crate::operations::backfill::pace::{self, bytes_of};
+use crate::operations::backfill::source::Source;
 use crate::operations::backfill::{self, mistake};
 use crate::operations::commit::Retries;
 use crate::operations::errors::is_retryable_conflict;
 use crate::operations::redact::Redactor;
 use crate::operations::table;
 
-/// Rows that are computed at a time.
+/// Rows that are computed at a time, or fewer where rows are wide.
 const BATCH_ROWS: u32 = 32_768;
+/// From which it is told how wide they are.
+const SAMPLED_FRAGMENTS: usize = 16;
+const SAMPLED_ROWS: u64 = 32;
 
 /// Adds the columns in one commit: a computed one is null in all rows, and keeps its expression in its
 /// field's metadata; any other has its expression's value in the rows that are there.
@@ -38,7 +43,10 @@ pub async fn add(place: &Place, request: &AddColumns) -> Result<AddColumnsRespon
             });
         };
         let (columns, read) = transform(place, &dataset, &request.columns)?;
-        let added = dataset.add_columns(columns, read, Some(BATCH_ROWS)).await;
+        let rows = batch_rows(&dataset, read.as_deref())
+            .await
+            .map_err(|error| place.error(&error))?;
+        let added = dataset.add_columns(columns, read, Some(rows)).await;
         match added {
             Ok(()) => {
                 return Ok(AddColumnsResponse {
@@ -85,6 +93,9 @@ fn transform(
         match &column.content {
             NewContent::Expression(_) => expressions.push((field, compiled)),
             NewContent::Computed(_) => {
+                compiled
+                    .check_computed()
+                    .map_err(|error| refused(of_column(error, name)))?;
                 let kept = HashMap::from([(EXPRESSION_KEY.to_owned(), text.clone())]);
                 computed.push(field.with_metadata(kept));
             }
@@ -103,6 +114,27 @@ fn transform(
             Ok((nulls, None))
         }
     }
+}
+
+/// How many rows to compute at a time: as many as fit, if all are as large as some from all over the table.
+async fn batch_rows(dataset: &Dataset, read: Option<&[String]>) -> Result<u32, Error> {
+    let Some(read) = read else {
+        return Ok(BATCH_ROWS);
+    };
+    let read = dataset.schema().project(read)?;
+    let fragments = dataset.get_fragments();
+    let step = fragments.len().div_ceil(SAMPLED_FRAGMENTS).max(1);
+    let mut most = u64::from(BATCH_ROWS);
+    for fragment in fragments.iter().step_by(step) {
+        let source = Source::open(fragment, &read, false).await?;
+        let start = source.rows / 2;
+        let end = source.rows.min(start + SAMPLED_ROWS);
+        if start < end {
+            let bytes = bytes_of(source.read(start..end).await?.columns());
+            most = most.min(pace::BYTES * (end - start) / bytes.max(1));
+        }
+    }
+    Ok(u32::try_from(most.max(1)).unwrap_or(BATCH_ROWS))
 }
 
 /// Columns that are computed at once.

@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_cast::{CastOptions, cast_with_options};
-use arrow_schema::{DataType, Schema as ArrowSchema};
+use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema};
 use chrono::Utc;
 use lance::Error;
 use lance::deps::datafusion::common::DFSchema;
 use lance::deps::datafusion::error::DataFusionError;
-use lance::deps::datafusion::logical_expr::Expr;
+use lance::deps::datafusion::logical_expr::{Expr, Volatility};
 use lance::deps::datafusion::optimizer::simplify_expressions::{ExprSimplifier, SimplifyContext};
 use lance::deps::datafusion::physical_expr::PhysicalExpr;
 use lance::deps::datafusion::prelude::{SessionConfig, SessionContext};
@@ -23,6 +23,7 @@ use lance_datafusion::planner::Planner;
 use lance_datafusion::udf::register_functions;
 use lance_maintenance_api::{ErrorName, TaskError};
 
+use super::functions;
 use super::mistake::{Kind, does_not_compile};
 use crate::operations::redact::Redactor;
 use crate::operations::table::find_column;
@@ -55,12 +56,29 @@ impl Compiled {
     /// A condition, which chooses rows.
     pub fn condition(text: &str, schema: &Schema, redactor: &Redactor) -> Result<Self, TaskError> {
         let compiled = Self::compile(Kind::Condition, text, schema, redactor)?;
+        // Rows are counted first, and may be computed by another attempt.
+        compiled.check_changing(Volatility::Volatile)?;
         match compiled.data_type {
             DataType::Boolean => Ok(compiled),
-            other => Err(TaskError::new(
-                ErrorName::InvalidInput,
-                format!("The condition is neither true nor false: its value is of type {other}."),
-            )),
+            other => Err(refused(format!(
+                "The condition is neither true nor false: its value is of type {other}."
+            ))),
+        }
+    }
+
+    /// Fails if it is not a function of its inputs alone, as a computed column has to be: whether its
+    /// rows are up to date could not be told.
+    pub fn check_computed(&self) -> Result<(), TaskError> {
+        self.check_changing(Volatility::Stable)
+    }
+
+    fn check_changing(&self, from: Volatility) -> Result<(), TaskError> {
+        match functions::changing(&self.expr, from) {
+            None => Ok(()),
+            Some(name) => Err(refused(format!(
+                "{} has '{name}', whose value is another one each time.",
+                self.kind
+            ))),
         }
     }
 
@@ -75,6 +93,9 @@ impl Compiled {
         let columns = DFSchema::try_from(arrow.clone()).map_err(failed)?;
         let context = context();
         let expr = context.parse_sql_expr(text, &columns).map_err(failed)?;
+        if let Some(why) = functions::beyond_a_row(&expr) {
+            return Err(refused(format!("{kind} {why}.")));
+        }
         let inputs = Planner::column_names_in_expr(&expr)
             .iter()
             .map(|name| input(name, schema))
@@ -152,19 +173,19 @@ impl Computed {
     /// Finds the column with this path, and compiles its expression.
     pub fn find(schema: &Schema, path: &str, redactor: &Redactor) -> Result<Self, TaskError> {
         let column = find_column(schema, path)?;
-        let invalid = |text: String| TaskError::new(ErrorName::InvalidInput, text);
         let field = column.field;
         let is_top = schema.fields.iter().any(|top| top.id == field.id);
         let Some(text) = field.metadata.get(EXPRESSION_KEY).filter(|_| is_top) else {
-            return Err(invalid(format!(
+            return Err(refused(format!(
                 "The column '{path}' is not a computed one: only columns that were added with 'computed' \
                  are filled."
             )));
         };
         let text = text.clone();
         let expression = Compiled::expression(&text, schema, redactor)?;
+        expression.check_computed()?;
         if expression.inputs.contains(&field.id) {
-            return Err(invalid(format!(
+            return Err(refused(format!(
                 "The expression of the column '{path}' names the column itself."
             )));
         }
@@ -187,13 +208,24 @@ fn input(name: &str, schema: &Schema) -> Result<i32, TaskError> {
 
 /// The type of a column for values of this type.
 fn stored(kind: Kind, data_type: DataType) -> Result<DataType, TaskError> {
-    match data_type {
-        DataType::Utf8View => Ok(DataType::Utf8),
-        DataType::BinaryView => Ok(DataType::Binary),
-        DataType::Null => Err(TaskError::new(
-            ErrorName::InvalidInput,
-            format!("{kind} has no type, as it is always null: cast it to one."),
-        )),
-        other => Ok(other),
+    let stored = match data_type {
+        DataType::Utf8View => DataType::Utf8,
+        DataType::BinaryView => DataType::Binary,
+        DataType::Null => {
+            return Err(refused(format!(
+                "{kind} has no type, as it is always null: cast it to one."
+            )));
+        }
+        other => other,
+    };
+    match Field::try_from(&ArrowField::new("value", stored.clone(), true)) {
+        Ok(_) => Ok(stored),
+        Err(_) => Err(refused(format!(
+            "{kind} has values of type {stored}, which Lance does not store: cast them to one that it does."
+        ))),
     }
+}
+
+fn refused(text: String) -> TaskError {
+    TaskError::new(ErrorName::InvalidInput, text)
 }

@@ -11,15 +11,16 @@ use futures::{StreamExt, TryStreamExt, stream};
 use lance::Error;
 use lance::dataset::fragment::FileFragment;
 use lance::dataset::transaction::DataReplacementGroup;
-use lance_core::datatypes::Schema;
 use lance_maintenance_api::{ErrorName, TaskError};
 use tokio::task::JoinSet;
 use tracing::warn;
 
 use super::checkpoints::{Checkpoints, Kept};
 use super::meter::RowMeter;
-use super::rows::{Outcome, Part, Rows, Source};
+use super::pace::Pace;
+use super::rows::{Outcome, Part, Rows};
 use super::settings::Settings;
+use super::source::Source;
 use crate::operations::errors::to_task_error;
 use crate::operations::redact::Redactor;
 
@@ -35,6 +36,8 @@ pub struct Filler {
     pub checkpoints: Arc<Checkpoints>,
     /// How.
     pub settings: Settings,
+    /// How many rows at a time.
+    pub pace: Arc<Pace>,
     /// How far it is.
     pub meter: Arc<RowMeter>,
     /// For what is said of failures.
@@ -90,7 +93,8 @@ impl Filler {
     /// All rows in order: what was kept, and what is computed, some parts at the same time.
     fn parts(&self, source: &Source) -> Parts {
         let kept = self.checkpoints.of(source.fragment.metadata());
-        let pieces = pieces(source.rows, kept, self.settings.part_rows);
+        let pace = Arc::clone(&self.pace);
+        let pieces = pieces(source.rows, kept, move || pace.rows());
         let (this, source) = (self.clone(), source.clone());
         stream::iter(pieces)
             .map(move |(rows, kept)| this.clone().piece(source.clone(), rows, kept))
@@ -112,7 +116,7 @@ impl Filler {
         }
         // A set, since it stops its task when it is dropped.
         let mut running = JoinSet::new();
-        running.spawn(async move { self.rows.compute(&source, rows).await });
+        running.spawn(async move { self.rows.compute(&source, rows, &self.pace).await });
         match running.join_next().await {
             Some(Ok(computed)) => computed,
             _ => Err(TaskError::new(
@@ -162,20 +166,17 @@ impl Filler {
         first: Part,
         rest: Parts,
     ) -> Result<DataReplacementGroup, TaskError> {
-        let field = &self.rows.field;
-        let schema = Schema {
-            fields: vec![field.clone()],
-            ..Schema::default()
-        };
+        let schema = self.rows.columns();
         let arrow = Arc::new(ArrowSchema::from(&schema));
         let broken = Arc::new(Mutex::new(None));
         let noted = Arc::clone(&broken);
         let before = match first.rows.start {
             0 => stream::empty().boxed(),
-            end => source
-                .stored(field, 0..end, self.settings.part_rows)
-                .await
-                .map_err(|error| to_task_error(&error, &self.redactor))?,
+            end => {
+                let stored = self.rows.open_stored(&source.fragment).await;
+                let stored = stored.map_err(|error| to_task_error(&error, &self.redactor))?;
+                stored.column(end, Arc::clone(&self.pace))
+            }
         };
         let computed = stream::iter(first.values.into_iter().map(Ok))
             .chain(rest.flat_map(|part| {
@@ -205,29 +206,29 @@ impl Filler {
     }
 }
 
-/// The rows of a fragment in order, in pieces that were kept, and pieces that are to be computed.
-fn pieces(rows: u64, kept: Vec<Kept>, size: u32) -> Vec<(Range<u64>, Option<Kept>)> {
-    let size = u64::from(size.max(1));
-    let mut pieces = Vec::new();
-    let gap = |pieces: &mut Vec<_>, from: u64, to: u64| {
-        let mut at = from;
-        while at < to {
-            let end = (at + size).min(to);
-            pieces.push((at..end, None));
-            at = end;
-        }
-    };
+/// The rows of a fragment in order, in pieces that were kept, and pieces that are to be computed, each of
+/// as many rows as are said when its turn comes.
+fn pieces(
+    rows: u64,
+    kept: Vec<Kept>,
+    size: impl Fn() -> u64,
+) -> impl Iterator<Item = (Range<u64>, Option<Kept>)> {
+    let mut kept = kept.into_iter().peekable();
     let mut at = 0;
-    for kept in kept {
-        if kept.rows.start < at || kept.rows.end > rows {
-            continue;
-        }
-        gap(&mut pieces, at, kept.rows.start);
-        at = kept.rows.end;
-        pieces.push((kept.rows.clone(), Some(kept)));
-    }
-    gap(&mut pieces, at, rows);
-    pieces
+    std::iter::from_fn(move || {
+        while kept.next_if(|kept| kept.rows.start < at).is_some() {}
+        let next = kept.next_if(|kept| kept.rows.start == at && kept.rows.end <= rows);
+        let end = match (&next, kept.peek()) {
+            (Some(found), _) => found.rows.end,
+            (None, Some(later)) if later.rows.start > at => {
+                rows.min(later.rows.start).min(at + size().max(1))
+            }
+            _ => rows.min(at + size().max(1)),
+        };
+        let piece = at..end;
+        at = end;
+        (!piece.is_empty()).then_some((piece, next))
+    })
 }
 
 /// Holds parts until there are enough for a checkpoint.

@@ -14,10 +14,11 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`binding`], [`mistake`] | the expression of a column, compiled, and what is wrong with it |
+//! | [`binding`], [`functions`], [`mistake`] | the expression of a column, compiled, and what is wrong with it |
 //! | [`settings`] | how to go about it |
 //! | [`record`] | which rows have the value of their inputs |
-//! | [`rows`], [`choice`] | choosing and computing rows |
+//! | [`source`], [`pace`] | reading rows, as many at a time as fit |
+//! | [`rows`], [`choice`] | choosing and computing them |
 //! | [`fragment`] | filling one fragment |
 //! | [`checkpoints`] | what was computed and not committed |
 //! | [`commit`] | making the versions |
@@ -28,11 +29,14 @@ pub mod checkpoints;
 pub mod choice;
 pub mod commit;
 pub mod fragment;
+pub mod functions;
 pub mod meter;
 pub mod mistake;
+pub mod pace;
 pub mod record;
 pub mod rows;
 pub mod settings;
+pub mod source;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -50,6 +54,7 @@ use self::checkpoints::Checkpoints;
 use self::commit::Commits;
 use self::fragment::{Filled, Filler};
 use self::meter::RowMeter;
+use self::pace::Pace;
 use self::record::Record;
 use self::rows::Rows;
 use self::settings::Settings;
@@ -102,6 +107,7 @@ impl Operation for BackfillColumnParams {
                 rows,
                 checkpoints: Arc::clone(&checkpoints),
                 settings,
+                pace: Arc::new(Pace::new(u64::from(settings.part_rows))),
                 meter: Arc::new(RowMeter::new(
                     &ctx.progress,
                     commits.result.rows_filled,

@@ -49,6 +49,11 @@ impl Record {
             })
     }
 
+    /// Whether no row is known to be filled.
+    pub fn is_blank(&self) -> bool {
+        self.up_to == 0 && self.filled.is_empty() && self.partly.is_empty()
+    }
+
     /// Whether a row that was last changed in this version has yet to be computed.
     pub fn is_to_do(&self, version: u64, is_null: bool) -> bool {
         let is_done = version <= self.up_to

@@ -4,12 +4,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
+use arrow_buffer::BooleanBuffer;
 use arrow_schema::DataType;
-use arrow_select::concat::concat_batches;
 use arrow_select::filter::{filter, filter_record_batch};
 use arrow_select::interleave::interleave;
-use futures::{StreamExt, TryStreamExt};
-use lance::dataset::fragment::{FileFragment, FragReadConfig, FragmentReader};
+use futures::TryStreamExt;
+use lance::dataset::fragment::FileFragment;
 use lance::{Dataset, Error};
 use lance_core::datatypes::{Field, Schema};
 use lance_core::utils::deletion::DeletionVector;
@@ -17,14 +17,16 @@ use lance_maintenance_api::{ErrorName, TaskError};
 use lance_table::format::Fragment;
 
 use super::binding::{Bound, Compiled, Computed};
+use super::pace::{Pace, bytes_of};
 use super::record::Record;
+use super::source::Source;
 use super::{choice, mistake};
 use crate::operations::redact::Redactor;
 use crate::operations::table::rows_of;
 use crate::operations::unreadable;
 
-/// Batches that are decoded ahead.
-const AHEAD: usize = 2;
+/// Rows that are looked at at a time at the most.
+const LOOK_ROWS: u64 = 1 << 20;
 
 /// How the rows of one version are chosen and computed.
 #[derive(Debug)]
@@ -33,9 +35,14 @@ pub struct Rows {
     pub field: Field,
     /// What is known of rows that were filled, where the table tracks their versions.
     pub record: Option<Record>,
-    read: Schema,
     expression: Bound,
     condition: Option<Bound>,
+    /// What is read to compute rows.
+    read: Schema,
+    /// What is read to choose them, and the condition on it.
+    look: Schema,
+    look_condition: Option<Bound>,
+    look_pace: Arc<Pace>,
     redactor: Redactor,
 }
 
@@ -74,17 +81,6 @@ impl Outcome {
     }
 }
 
-/// A fragment that is open for reading.
-#[derive(Clone)]
-pub struct Source {
-    /// The fragment.
-    pub fragment: FileFragment,
-    /// Its rows, deleted ones among them.
-    pub rows: u64,
-    reader: Arc<FragmentReader>,
-    deleted: Option<Arc<DeletionVector>>,
-}
-
 impl Rows {
     /// How the rows of this version are chosen: those that meet the condition, or else those that are
     /// null or, by the record, out of date.
@@ -95,66 +91,72 @@ impl Rows {
         record: Option<Record>,
         redactor: Redactor,
     ) -> Result<Self, TaskError> {
-        let conditions = condition.iter().flat_map(|condition| &condition.inputs);
-        let ids: Vec<i32> = [column.field.id]
-            .iter()
-            .chain(&column.expression.inputs)
-            .chain(conditions)
-            .copied()
-            .collect();
-        let read = dataset.schema().project_by_ids(&ids, true);
+        let chosen_by = condition.map_or(&[][..], |condition| &condition.inputs);
+        let ids = |more: &[i32]| [&[column.field.id], chosen_by, more].concat();
+        let schema = dataset.schema();
+        let read = schema.project_by_ids(&ids(&column.expression.inputs), true);
+        let look = schema.project_by_ids(&ids(&[]), true);
+        let bind = |on: &Schema| {
+            let bound = condition.map(|condition| condition.bind(on, &redactor));
+            bound.transpose()
+        };
         Ok(Self {
             expression: column.expression.bind(&read, &redactor)?,
-            condition: condition
-                .map(|condition| condition.bind(&read, &redactor))
-                .transpose()?,
+            condition: bind(&read)?,
+            look_condition: bind(&look)?,
+            look_pace: Arc::new(Pace::new(LOOK_ROWS)),
             field: column.field.clone(),
             record,
             read,
+            look,
             redactor,
         })
     }
 
-    /// Opens a fragment.
+    /// Opens a fragment for computing its rows.
     pub async fn open(&self, fragment: &FileFragment) -> Result<Source, Error> {
-        self.open_with(fragment, &self.read).await
+        Source::open(fragment, &self.read, self.is_versioned()).await
     }
 
-    async fn open_with(&self, fragment: &FileFragment, read: &Schema) -> Result<Source, Error> {
-        // A deleted row has its place in the file of a column, like any other.
-        let config = FragReadConfig::default()
-            .with_ignore_deletions(true)
-            .with_row_last_updated_at_version(self.record.is_some());
-        Ok(Source {
-            rows: fragment.physical_rows().await? as u64,
-            deleted: fragment.get_deletion_vector().await?,
-            reader: Arc::new(fragment.open(read, config).await?),
-            fragment: fragment.clone(),
-        })
+    /// Opens a fragment for reading the column as it is.
+    pub async fn open_stored(&self, fragment: &FileFragment) -> Result<Source, Error> {
+        Source::open(fragment, &self.columns(), false).await
+    }
+
+    /// The column alone.
+    pub fn columns(&self) -> Schema {
+        Schema {
+            fields: vec![self.field.clone()],
+            ..Schema::default()
+        }
     }
 
     /// How many rows of the fragment are to be computed.
     pub async fn count(&self, dataset: &Dataset, fragment: &FileFragment) -> Result<u64, Error> {
-        let is_plain = self.record.is_none() && self.condition.is_none();
-        if is_plain && !self.is_stored(fragment.metadata()) {
+        let are_all = match &self.record {
+            Some(record) => record.is_blank(),
+            None => !self.is_stored(fragment.metadata()),
+        };
+        if are_all && self.condition.is_none() {
             return rows_of(dataset, fragment.metadata()).await;
         }
-        // A condition may name any column; nulls and versions are of this one.
-        let source = match self.condition {
-            Some(_) => self.open(fragment).await?,
-            None => {
-                let read = dataset.schema().project_by_ids(&[self.field.id], true);
-                self.open_with(fragment, &read).await?
-            }
-        };
-        let mut batches = source.batches(0..source.rows, 65_536).await?;
-        let (mut at, mut count) = (0, 0);
-        while let Some(batch) = batches.try_next().await? {
-            let (chosen, _) = self.choose(&batch, at, source.deleted.as_deref())?;
+        let source = Source::open(fragment, &self.look, self.is_versioned()).await?;
+        let deleted = source.deleted.clone();
+        let rows = source.rows;
+        let mut batches = source.batches(rows, Arc::clone(&self.look_pace));
+        let mut count = 0;
+        while let Some((start, batch)) = batches.try_next().await? {
+            let condition = self.look_condition.as_ref();
+            let (chosen, _) = self.choose(condition, &batch, start, deleted.as_deref())?;
             count += chosen.true_count() as u64;
-            at += batch.num_rows() as u64;
         }
         Ok(count)
+    }
+
+    /// Whether the versions of rows say which are to be computed.
+    fn is_versioned(&self) -> bool {
+        let record = self.record.as_ref();
+        record.is_some_and(|record| !record.is_blank())
     }
 
     /// Whether the fragment has values of the column.
@@ -171,15 +173,14 @@ impl Rows {
     }
 
     /// Reads these rows and computes those that are to be.
-    pub async fn compute(&self, source: &Source, rows: Range<u64>) -> Result<Part, TaskError> {
-        let failed = |error: &Error| self.failed(source, &rows, error);
-        let size = u32::try_from(rows.end - rows.start).unwrap_or(u32::MAX);
-        let read = async {
-            let batches = source.batches(rows.clone(), size).await?;
-            batches.try_collect::<Vec<_>>().await
-        };
-        let batches = match read.await {
-            Ok(batches) => batches,
+    pub async fn compute(
+        &self,
+        source: &Source,
+        rows: Range<u64>,
+        pace: &Pace,
+    ) -> Result<Part, TaskError> {
+        let batch = match source.read(rows.clone()).await {
+            Ok(batch) => batch,
             Err(error) => {
                 let (dataset, fragment) = (source.fragment.dataset(), source.fragment.metadata());
                 let fragments = std::slice::from_ref(fragment);
@@ -188,17 +189,11 @@ impl Rows {
                 );
             }
         };
-        let batch = match <[RecordBatch; 1]>::try_from(batches) {
-            Ok([batch]) => batch,
-            Err(batches) => {
-                let schema = batches.first().map(RecordBatch::schema);
-                let schema = schema.unwrap_or_else(|| Arc::new(arrow_schema::Schema::empty()));
-                concat_batches(&schema, &batches).map_err(|error| failed(&error.into()))?
-            }
-        };
         let (values, outcome) = self
             .values(&batch, rows.start, source.deleted.as_deref())
-            .map_err(|error| failed(&error))?;
+            .map_err(|error| self.failed(source, &rows, &error))?;
+        let bytes = bytes_of(batch.columns()) + bytes_of(std::slice::from_ref(&values));
+        pace.took(rows.end - rows.start, bytes);
         Ok(Part {
             rows: rows.clone(),
             values: vec![values],
@@ -213,7 +208,7 @@ impl Rows {
         start: u64,
         deleted: Option<&DeletionVector>,
     ) -> Result<(ArrayRef, Outcome), Error> {
-        let (chosen, outdated) = self.choose(batch, start, deleted)?;
+        let (chosen, outdated) = self.choose(self.condition.as_ref(), batch, start, deleted)?;
         let before = Arc::clone(self.column(batch)?);
         let count = chosen.true_count();
         let outcome = Outcome {
@@ -258,6 +253,7 @@ impl Rows {
     /// Which rows are to be computed; and whether others, with a value, are out of date.
     fn choose(
         &self,
+        condition: Option<&Bound>,
         batch: &RecordBatch,
         start: u64,
         deleted: Option<&DeletionVector>,
@@ -265,10 +261,11 @@ impl Rows {
         let live = choice::live(start, batch.num_rows(), deleted);
         let null = choice::null(self.column(batch)?);
         let to_do = match &self.record {
+            Some(record) if record.is_blank() => Some(BooleanBuffer::new_set(batch.num_rows())),
             Some(record) => Some(choice::to_do(record, batch, &null)?),
             None => None,
         };
-        let Some(condition) = &self.condition else {
+        let Some(condition) = condition else {
             let chosen = to_do.unwrap_or(null);
             return Ok((choice::both(chosen, live.as_ref()), false));
         };
@@ -309,38 +306,5 @@ impl Rows {
                 reason
             ),
         )
-    }
-}
-
-impl Source {
-    /// Its rows in the order in which they are stored, so many at a time.
-    pub async fn batches(
-        &self,
-        rows: Range<u64>,
-        size: u32,
-    ) -> Result<futures::stream::BoxStream<'static, Result<RecordBatch, Error>>, Error> {
-        let bound = |row: u64| {
-            u32::try_from(row)
-                .map_err(|_| Error::internal("a fragment of too many rows".to_owned()))
-        };
-        let range = bound(rows.start)?..bound(rows.end)?;
-        let batches = self.reader.read_range(range, size.max(1)).await?;
-        Ok(batches.buffered(AHEAD).boxed())
-    }
-
-    /// The column of these rows as it is stored.
-    pub async fn stored(
-        &self,
-        field: &Field,
-        rows: Range<u64>,
-        size: u32,
-    ) -> Result<futures::stream::BoxStream<'static, Result<ArrayRef, Error>>, Error> {
-        let name = field.name.clone();
-        let batches = self.batches(rows, size).await?;
-        let columns = batches.map(move |batch| {
-            let column = batch?.column_by_name(&name).cloned();
-            column.ok_or_else(|| Error::internal("rows without the column".to_owned()))
-        });
-        Ok(columns.boxed())
     }
 }

@@ -76,7 +76,7 @@ async fn columns_are_added_in_one_version() {
 async fn what_can_t_be_added() {
     use ErrorName::{InvalidInput, TableColumnNotFound};
     let table = Table::write(numbers(0..10), 100, false).await;
-    let cases: [(&[(&str, NewContent)], ErrorName, &str); 12] = [
+    let cases: [(&[(&str, NewContent)], ErrorName, &str); 19] = [
         (
             &[("a", computed("id"))],
             InvalidInput,
@@ -99,6 +99,41 @@ async fn what_can_t_be_added() {
         ),
         (&[("c", computed("a, id"))], InvalidInput, "column"),
         (&[("c", computed("null"))], InvalidInput, "no type"),
+        (
+            &[("c", computed("1 + sum(id)"))],
+            InvalidInput,
+            "'sum', a function of many rows",
+        ),
+        (
+            &[("c", expression("row_number() over (order by id)"))],
+            InvalidInput,
+            "'row_number', a function of many rows",
+        ),
+        (
+            &[("c", expression("(select max(id) from t)"))],
+            InvalidInput,
+            "does not compile",
+        ),
+        (
+            &[("c", computed("id + random()"))],
+            InvalidInput,
+            "'random', whose value is another one each time",
+        ),
+        (
+            &[("c", computed("concat(text, cast(now() as varchar))"))],
+            InvalidInput,
+            "'now', whose value",
+        ),
+        (
+            &[("c", expression("interval '1 day'"))],
+            InvalidInput,
+            "which Lance does not store",
+        ),
+        (
+            &[("c", computed("interval '1 day'"))],
+            InvalidInput,
+            "which Lance does not store",
+        ),
         (
             &[("c", expression("cast('x' || text as bigint)"))],
             InvalidInput,
@@ -141,6 +176,21 @@ async fn what_can_t_be_filled() {
             r#"{"column":"c","where":"gone = 1"}"#,
             TableColumnNotFound,
             "column 1",
+        ),
+        (
+            r#"{"column":"c","where":"random() < 0.5"}"#,
+            InvalidInput,
+            "'random'",
+        ),
+        (
+            r#"{"column":"c","where":"id in (select id from t)"}"#,
+            InvalidInput,
+            "does not compile",
+        ),
+        (
+            r#"{"column":"c","where":"id"}"#,
+            InvalidInput,
+            "of type Int64",
         ),
         (
             r#"{"column":"c","read_version":99}"#,
@@ -261,6 +311,16 @@ async fn what_sql_means() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn what_changes_is_fine_once() {
+    let table = Table::write(numbers(0..100), 50, false).await;
+    let once = [("c", expression("uuid()")), ("d", expression("now()"))];
+    add(&table, &once).await.unwrap();
+    declare(&table, "e", "a + id").await;
+    let result = fill(&table, r#"{"column":"e","where":"d <= now()"}"#).await;
+    assert_eq!(result.rows_filled, 100);
 }
 
 #[tokio::test]
