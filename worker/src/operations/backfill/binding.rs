@@ -5,11 +5,14 @@
 //! along: names are written as they are in the schema, in backticks or double quotes where SQL asks for
 //! it, text in single quotes.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema};
+use arrow_select::concat::concat;
 use chrono::Utc;
 use lance::Error;
 use lance::deps::datafusion::common::DFSchema;
@@ -30,6 +33,10 @@ use crate::operations::table::find_column;
 
 /// The key in a field's metadata under which a computed column keeps its SQL expression.
 pub const EXPRESSION_KEY: &str = "lance-maintenance.computed-expression";
+
+/// Rows that functions get at a time. What they make in between may be far larger than what is read and
+/// what comes out, and is not counted.
+const KERNEL_ROWS: usize = 8192;
 
 /// Something in SQL that was compiled against a schema.
 #[derive(Clone, Debug)]
@@ -123,13 +130,41 @@ impl Compiled {
 impl Bound {
     /// The value for each row, as this type.
     pub fn values(&self, batch: &RecordBatch, data_type: &DataType) -> Result<ArrayRef, Error> {
-        let values = self.0.evaluate(batch)?.into_array(batch.num_rows())?;
+        let all = || {
+            let mut parts = Vec::new();
+            for start in (0..batch.num_rows().max(1)).step_by(KERNEL_ROWS) {
+                let rows = KERNEL_ROWS.min(batch.num_rows() - start);
+                parts.push(self.slice_values(&batch.slice(start, rows), data_type)?);
+            }
+            match parts.as_slice() {
+                [part] => Ok(Arc::clone(part)),
+                parts => Ok(concat(
+                    &parts.iter().map(AsRef::as_ref).collect::<Vec<_>>(),
+                )?),
+            }
+        };
+        // Some kernels panic where their values don't fit.
+        match catch_unwind(AssertUnwindSafe(all)) {
+            Ok(values) => values,
+            Err(panic) => Err(Error::invalid_input(said(&*panic))),
+        }
+    }
+
+    fn slice_values(&self, rows: &RecordBatch, data_type: &DataType) -> Result<ArrayRef, Error> {
+        let values = self.0.evaluate(rows)?.into_array(rows.num_rows())?;
         let options = CastOptions {
             safe: false,
             ..CastOptions::default()
         };
         Ok(cast_with_options(&values, data_type, &options)?)
     }
+}
+
+/// What a panic said.
+fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("a function failed").to_owned()
 }
 
 /// Makes an expression ready. Some functions are only known to the simplifier, which writes them in
