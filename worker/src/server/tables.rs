@@ -27,6 +27,8 @@ use super::{Desk, Refusal, not_taken, unavailable, unreadable, verify};
 use crate::intake::NotTaken;
 use crate::tables::{columns, commit, describe, exist, health, preview, versions, write};
 
+/// How long values of added columns may take: hosts give a request 30 seconds.
+const ADD_TIME: Duration = Duration::from_secs(20);
 /// When a write that found no place may be tried again, in seconds.
 const RETRY_SECONDS: u64 = 1;
 /// How long a close look at a table may take, the wait for others among it.
@@ -205,7 +207,7 @@ async fn add_columns(
     };
     let tables = desk.tables.clone();
     let added = desk.run(async move {
-        let added = columns::add(&tables.place(&request.location).await?, &request).await;
+        let added = columns::add(&tables.place(&request.location).await?, &request, ADD_TIME).await;
         drop(place);
         added
     });

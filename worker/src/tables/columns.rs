@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema};
@@ -25,13 +26,22 @@ use crate::operations::table;
 
 /// Rows that are computed at a time, or fewer where rows are wide.
 const BATCH_ROWS: u32 = 32_768;
+/// What is said where values take too long.
+const TOO_LONG: &str = "their values take longer than a request may, and none was kept; add them as \
+    'computed', and fill each with a backfill";
 /// From which it is told how wide they are.
 const SAMPLED_FRAGMENTS: usize = 16;
 const SAMPLED_ROWS: u64 = 32;
 
 /// Adds the columns in one commit: a computed one is null in all rows, and keeps its expression in its
-/// field's metadata; any other has its expression's value in the rows that are there.
-pub async fn add(place: &Place, request: &AddColumns) -> Result<AddColumnsResponse, ApiError> {
+/// field's metadata; any other has its expression's value in the rows that are there. Values that take
+/// longer than so long are given up, as whoever asks would no longer wait for them.
+pub async fn add(
+    place: &Place,
+    request: &AddColumns,
+    longest: Duration,
+) -> Result<AddColumnsResponse, ApiError> {
+    let end = Instant::now() + longest;
     let chain = place.chain(request.branch.as_deref())?;
     place.check_branch(&chain).await?;
     let mut retries = Retries::new(&place.ctx.limits);
@@ -42,7 +52,7 @@ pub async fn add(place: &Place, request: &AddColumns) -> Result<AddColumnsRespon
                 None => never_written(),
             });
         };
-        let (columns, read) = transform(place, &dataset, &request.columns)?;
+        let (columns, read) = transform(place, &dataset, &request.columns, end)?;
         let rows = batch_rows(&dataset, read.as_deref())
             .await
             .map_err(|error| place.error(&error))?;
@@ -76,6 +86,7 @@ fn transform(
     place: &Place,
     dataset: &Dataset,
     columns: &[NewColumn],
+    end: Instant,
 ) -> Result<(NewColumnTransform, Option<Vec<String>>), ApiError> {
     let redactor = Redactor::new(&place.ctx);
     let schema = dataset.schema();
@@ -108,7 +119,7 @@ fn transform(
             expression.name(),
             computed.name()
         ))),
-        (Some(_), None) => evaluated(schema, expressions, &redactor),
+        (Some(_), None) => evaluated(schema, expressions, end, &redactor),
         _ => {
             let nulls = NewColumnTransform::AllNulls(Arc::new(Schema::new(computed)));
             Ok((nulls, None))
@@ -141,6 +152,7 @@ async fn batch_rows(dataset: &Dataset, read: Option<&[String]>) -> Result<u32, E
 fn evaluated(
     schema: &LanceSchema,
     columns: Vec<(Field, Compiled)>,
+    end: Instant,
     redactor: &Redactor,
 ) -> Result<(NewColumnTransform, Option<Vec<String>>), ApiError> {
     let mut ids: Vec<i32> = columns
@@ -168,6 +180,9 @@ fn evaluated(
     let names: Vec<String> = read.fields.into_iter().map(|field| field.name).collect();
     let redactor = redactor.clone();
     let mapper = move |batch: &RecordBatch| {
+        if Instant::now() >= end {
+            return Err(Error::invalid_input(TOO_LONG));
+        }
         let places = names
             .iter()
             .map(|name| batch.schema_ref().index_of(name))

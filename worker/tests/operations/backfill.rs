@@ -8,6 +8,7 @@ mod options;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -22,6 +23,9 @@ use lance_worker::tables::{Tables, columns};
 
 use crate::attempts::check_files;
 use crate::support::{Table, backfill, batch, compact};
+
+/// Longer than anything takes here.
+const LONG: Duration = Duration::from_secs(600);
 
 /// `id`, `a` which is ten times that, and `text`, which is the number in words of digits.
 fn numbers(ids: Range<i64>) -> RecordBatch {
@@ -49,7 +53,7 @@ async fn add(table: &Table, columns: &[(&str, NewContent)]) -> Result<u64, ApiEr
             })
             .collect(),
     };
-    let added = columns::add(&place, &request).await?;
+    let added = columns::add(&place, &request, LONG).await?;
     Ok(added.version)
 }
 

@@ -314,6 +314,37 @@ async fn what_sql_means() {
 }
 
 #[tokio::test]
+async fn values_that_take_too_long_are_given_up() {
+    let table = Table::write(numbers(0..100), 50, false).await;
+    let place = Tables::new(StorageOptions::default(), Limits::default())
+        .place(&table.uri())
+        .await
+        .unwrap();
+    let mut request = AddColumns {
+        location: table.uri(),
+        branch: None,
+        columns: vec![NewColumn {
+            name: "c".to_owned(),
+            content: expression("a + id"),
+        }],
+    };
+    let error = columns::add(&place, &request, Duration::ZERO).await;
+    let error = error.unwrap_err();
+    assert_eq!(error.name, ErrorName::InvalidInput);
+    assert!(
+        error.detail.contains("add them as 'computed'"),
+        "{}",
+        error.detail
+    );
+    assert_eq!(table.open().await.version_id(), 1);
+    // One that is not computed yet takes no time.
+    request.columns[0].content = computed("a + id");
+    columns::add(&place, &request, Duration::ZERO)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
 async fn what_changes_is_fine_once() {
     let table = Table::write(numbers(0..100), 50, false).await;
     let once = [("c", expression("uuid()")), ("d", expression("now()"))];
@@ -341,9 +372,9 @@ async fn a_branch_has_columns_of_its_own() {
                 content,
             }],
         };
-        columns::add(&place, &request).await.unwrap();
+        columns::add(&place, &request, LONG).await.unwrap();
         request.branch = Some("gone".to_owned());
-        let error = columns::add(&place, &request).await.unwrap_err();
+        let error = columns::add(&place, &request, LONG).await.unwrap_err();
         assert_eq!(error.name, ErrorName::TableBranchNotFound);
     }
     let branch = table.open().await.checkout_branch("dev").await.unwrap();

@@ -131,7 +131,8 @@ async fn an_attempt_goes_on_where_one_died() {
                 numbers[2]
             })
             .sum();
-        assert!(rows >= 19_999, "{rows}");
+        // The first parts are small.
+        assert!(rows >= 19_500, "{rows}");
         ctx.attempt = 2;
         let result = fill_as(&ctx, SLOW).await;
         assert_eq!(result.rows_filled, 99_999);
