@@ -31,7 +31,10 @@ def written(client):
         ([{"name": "c", "computed": "1 + nope(id)"}], INVALID, "line 1, column 5"),
         ([{"name": "c", "computed": "1 + gone"}], NO_COLUMN, "line 1, column 5"),
         ([{"name": "c", "computed": "NULL"}], INVALID, "type"),
-        ([{"name": "c", "computed": "sum(digit)"}], INVALID, "does not compile"),
+        ([{"name": "c", "computed": "sum(digit)"}], INVALID, "'sum', a function of many rows"),
+        ([{"name": "c", "computed": "(SELECT 1)"}], INVALID, "query"),
+        ([{"name": "c", "computed": "random() + id"}], INVALID, "'random'"),
+        ([{"name": "c", "expression": "interval '1 day'"}], INVALID, "Lance does not store"),
         ([{"name": "c", "expression": "digit / 0"}], INVALID, "zero"),
         ([{"name": "c", "expression": "cast(review AS bigint)"}], INVALID, "A wine"),
         (
