@@ -116,6 +116,8 @@ class TestSecondTries:
             lambda c: c.preview("ns$t", "compact"),
             lambda c: c.cancel("j.1"),
             lambda c: c.compact("ns$t"),
+            lambda c: c.add_columns("ns$t", {"a": "x"}),
+            lambda c: c.backfill_column("ns$t", "a"),
             lambda c: c.delete_task("ns$t", "1"),
             lambda c: c.register_table("ns$t", "file:///w"),
         ],

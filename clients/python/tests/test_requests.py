@@ -47,6 +47,29 @@ OSS = "/lance/oss/v1/table/ns%24t"
             {"jobs": [], "page_token": "x"},
         ),
         (
+            lambda c: {"version": c.add_columns("ns$t", {"a": "x + 1", "b c": "upper(y)"})},
+            "POST /lance/v1/table/ns%24t/add_columns",
+            {
+                "new_columns": [
+                    {"name": "a", "computed": "x + 1"},
+                    {"name": "b c", "computed": "upper(y)"},
+                ]
+            },
+            {"version": 7},
+        ),
+        (
+            lambda c: {"version": c.add_columns("ns$t", {"a": "x"}, computed=False, branch="dev")},
+            "POST /lance/v1/table/ns%24t/add_columns",
+            {"new_columns": [{"name": "a", "expression": "x"}], "branch": "dev"},
+            {"version": 7},
+        ),
+        (
+            lambda c: {"job_id": c.backfill_column("ns$t", "a", where="x > 1", num_frags=2)},
+            "POST /lance/v1/table/ns%24t/backfill_column",
+            {"column": "a", "where": "x > 1", "num_frags": 2},
+            {"job_id": "j.1"},
+        ),
+        (
             lambda c: c.create_namespace("ns", mode="exist_ok"),
             "POST /lance/v1/namespace/ns/create",
             {"mode": "exist_ok"},

@@ -229,6 +229,29 @@ class MaintenanceClient:
         finally:
             bar.close()
 
+    # Columns that SQL computes. `table` is `namespace$table`.
+
+    def add_columns(
+        self, table: str, columns: Mapping[str, str], computed: bool = True, branch: str | None = None
+    ) -> int:
+        """Adds columns, whose SQL `columns` has by name, and returns the version that has them.
+
+        Those that are `computed` are null until a backfill fills them; others get their values at once,
+        which may take 20 seconds at the most.
+        """
+        kind = "computed" if computed else "expression"
+        entries = [{"name": name, kind: sql} for name, sql in columns.items()]
+        body = {"new_columns": entries} | ({} if branch is None else {"branch": branch})
+        path = f"/lance/v1/table/{segment(table, 'table')}/add_columns"
+        answer = self._transport.call("POST", path, body=body)
+        return cast(int, self._object(answer, version=int)["version"])
+
+    def backfill_column(self, table: str, column: str, **params: Any) -> str:
+        """Submits a backfill of a computed column, and returns the job's id."""
+        path = f"/lance/v1/table/{segment(table, 'table')}/backfill_column"
+        answer = self._transport.call("POST", path, body={"column": column, **params})
+        return cast(str, self._object(answer, job_id=str)["job_id"])
+
     # The catalog.
 
     def create_namespace(self, name: str, mode: str = "create") -> None:

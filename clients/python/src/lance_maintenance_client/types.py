@@ -17,6 +17,7 @@ TaskType = Literal[
     "lance_vector_index",
     "lance_optimize_indices",
     "lance_cleanup",
+    "lance_backfill_column",
 ]
 """The types of task of the OSS API."""
 
