@@ -128,5 +128,14 @@ def test_the_client_by_both_doors(service, environment, tmp_path):
         with pytest.raises(MaintenanceError) as raised:
             client.get_task(table, task_id)
         assert (raised.value.code, raised.value.name) == ("job_not_found", "TaskNotFound")
+
+        before = lance.dataset(location).version
+        assert client.add_columns(table, {"c": "digit + 1"}) == before + 1
+        filled = client.wait(client.backfill_column(table, "c", where="digit < 5"), progress=False)
+        assert filled["result"]["rows_filled"] == lance.dataset(location).count_rows("c IS NOT NULL") > 0
+        (fill,) = client.list_tasks(table, "lance_backfill_column")
+        assert fill["task_id"] == filled["task_id"]
+        client.add_columns(table, {"d": "digit + 1"}, computed=False)
+        assert lance.dataset(location).count_rows("d = digit + 1") == 300
     shown.seek(0)
     assert "100%" in shown.read()
