@@ -303,10 +303,17 @@ impl Table {
         format!("/lance/oss/v1/table/{}/{rest}", self.id)
     }
 
+    /// The path of one of its operations in the namespace.
+    pub fn namespace(&self, rest: &str) -> String {
+        format!("/lance/v1/table/{}/{rest}", self.id)
+    }
+
     /// Its id in the catalog, a UUID.
     pub async fn uuid(&self) -> anyhow::Result<String> {
-        let target = format!("/lance/v1/table/{}/describe", self.id);
-        let answer = self.client.post(&target, json!({})).await?;
+        let answer = self
+            .client
+            .post(&self.namespace("describe"), json!({}))
+            .await?;
         text(&answer["properties"], "table_id")
     }
 

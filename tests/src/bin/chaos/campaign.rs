@@ -172,6 +172,9 @@ impl<'a> Campaign<'a> {
         let calm = Instant::now();
         self.cluster.lock().await.settle().await?;
         say(self.length, "no more faults, writes or submits");
+        self.all_ended(calm).await?;
+        let load = Arc::clone(&self.load);
+        load.backfill_all().await?;
         let listed = self.all_ended(calm).await?;
         say(
             calm.elapsed(),

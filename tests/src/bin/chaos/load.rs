@@ -6,11 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use anyhow::Context;
+use lance::Dataset;
 use lance_maintenance_tests::client::{Answer, Call, Table};
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
 use crate::rng::Rng;
+use crate::rows::SUM;
 
 /// How long a client waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -24,14 +27,17 @@ const BUSY_TABLES: usize = 4;
 /// The share of submits to those, in percent.
 const BUSY: u64 = 35;
 
-/// The five types: the word in the path of a submit, and the type's name.
-pub const TYPES: [(&str, &str); 5] = [
+/// The types: the word in the path of a submit, and the type's name.
+pub const TYPES: [(&str, &str); 6] = [
     ("compact", "lance_compact"),
     ("create_scalar_index", "lance_scalar_index"),
     ("create_vector_index", "lance_vector_index"),
     ("optimize_indices", "lance_optimize_indices"),
     ("cleanup", "lance_cleanup"),
+    ("backfill_column", BACKFILL),
 ];
+/// The type of those that are submitted to the namespace.
+pub const BACKFILL: &str = "lance_backfill_column";
 
 /// A task whose submit was answered with 200.
 #[derive(Clone, Debug)]
@@ -129,16 +135,45 @@ impl Load {
         let table = rng.below(tables as u64) as usize;
         let task_type = rng.below(TYPES.len() as u64) as usize;
         let body = parameters(task_type, rng);
-        let target = self.tables[table].path(TYPES[task_type].0);
+        self.submit_one(table, task_type, body).await
+    }
+
+    /// Computes all rows of each table that are not, once nothing is written any more.
+    pub async fn backfill_all(&self) -> anyhow::Result<()> {
+        let task_type = TYPES.iter().position(|(_, name)| *name == BACKFILL);
+        let task_type = task_type.context("no type of backfills")?;
+        for (number, table) in self.tables.iter().enumerate() {
+            let dataset = Dataset::open(&table.location).await?;
+            let body = match dataset.manifest().uses_stable_row_ids() {
+                true => json!({"column": SUM}),
+                // Nothing tells which rows were updated.
+                false => json!({"column": SUM, "where": "id >= 0"}),
+            };
+            self.submit_one(number, task_type, body).await?;
+        }
+        Ok(())
+    }
+
+    async fn submit_one(&self, table: usize, task_type: usize, body: Value) -> anyhow::Result<()> {
+        let (word, name) = TYPES[task_type];
+        let target = match name {
+            BACKFILL => self.tables[table].namespace(word),
+            _ => self.tables[table].path(word),
+        };
         let call = Call::post(target, body.to_string());
         let answer = self.call(table, "submit", call).await?;
         let mut known = self.known();
         match answer {
             Some(answer) if answer.status == 200 => {
-                let id = answer.json()?["task_id"]
-                    .as_str()
-                    .unwrap_or_default()
-                    .to_owned();
+                let answer = answer.json()?;
+                // A job's id ends with the task's.
+                let id = match name {
+                    BACKFILL => answer["job_id"]
+                        .as_str()
+                        .and_then(|id| id.split('.').nth(1)),
+                    _ => answer["task_id"].as_str(),
+                };
+                let id = id.unwrap_or_default().to_owned();
                 let accepted = Accepted {
                     table,
                     task_type,
@@ -333,6 +368,7 @@ fn parameters(task_type: usize, rng: &mut Rng) -> Value {
                 ("id", "BTREE"),
                 ("value", "BTREE"),
                 ("value", "BITMAP"),
+                (SUM, "BTREE"),
                 ("text", "INVERTED"),
             ]);
             let replace = rng.percent(70);
@@ -360,6 +396,16 @@ fn parameters(task_type: usize, rng: &mut Rng) -> Value {
             0 => json!({"num_indices_to_merge": 1}),
             _ => json!({}),
         },
+        "backfill_column" => {
+            let mut body = json!({"column": SUM, "commit_granularity": rng.between(1, 6)});
+            if rng.percent(30) {
+                body["where"] = "id % 3 = 1".into();
+            }
+            if rng.percent(50) {
+                body["checkpoint_size"] = rng.between(10, 200).into();
+            }
+            body
+        }
         _ => match rng.below(3) {
             0 => json!({"retain_versions": 3}),
             1 => json!({"older_than": "8s"}),

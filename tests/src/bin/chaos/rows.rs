@@ -1,7 +1,7 @@
-//! The rows of the tables: `id`, `value` and what follows from the id, so that a whole table can be
-//! compared with a map from ids to values.
+//! The rows of the tables: `id`, `value`, what follows from the id, and `sum`, which backfills compute of
+//! both, so that a whole table can be compared with a map from ids to values.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
@@ -17,6 +17,12 @@ const DIMENSION: usize = 8;
 const WORDS: [&str; 8] = [
     "lance", "table", "index", "worker", "commit", "fragment", "version", "vector",
 ];
+
+/// The computed column.
+pub const SUM: &str = "sum";
+/// The key in its field's metadata under which its expression is.
+const EXPRESSION_KEY: &str = "lance-maintenance.computed-expression";
+const EXPRESSION: &str = "value * 3 + id";
 
 /// A table as it should be: the value of each id.
 pub type Model = BTreeMap<i64, i64>;
@@ -35,14 +41,19 @@ fn vector(id: i64) -> [f32; DIMENSION] {
     std::array::from_fn(|number| ((id * 31 + number as i64 * 17) % 97) as f32 / 97.0)
 }
 
-/// Rows with these ids and values.
+/// What it is.
+pub fn sum(id: i64, value: i64) -> i64 {
+    value * 3 + id
+}
+
+/// Rows with these ids and values, not computed yet.
 pub fn batch(rows: &Model) -> anyhow::Result<RecordBatch> {
     let ids = || rows.keys().copied();
     let vectors = FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>(
         ids().map(|id| Some(vector(id).map(Some))),
         DIMENSION as i32,
     );
-    let columns: [(&str, ArrayRef); 4] = [
+    let columns: [(&str, ArrayRef); 5] = [
         ("id", Arc::new(Int64Array::from_iter_values(ids()))),
         (
             "value",
@@ -53,16 +64,27 @@ pub fn batch(rows: &Model) -> anyhow::Result<RecordBatch> {
             Arc::new(StringArray::from_iter_values(ids().map(text))),
         ),
         ("vector", Arc::new(vectors)),
+        (SUM, Arc::new(Int64Array::new_null(rows.len()))),
     ];
     let fields: Vec<Field> = columns
         .iter()
-        .map(|(name, array)| Field::new(*name, array.data_type().clone(), true))
+        .map(|(name, array)| {
+            let field = Field::new(*name, array.data_type().clone(), true);
+            match *name {
+                SUM => field.with_metadata(HashMap::from([(
+                    EXPRESSION_KEY.to_owned(),
+                    EXPRESSION.to_owned(),
+                )])),
+                _ => field,
+            }
+        })
         .collect();
     let arrays = columns.into_iter().map(|(_, array)| array).collect();
     Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)?)
 }
 
-/// Compares the newest version of a table with what it should be; what is wrong, if anything.
+/// Compares the newest version of a table, in which all rows are computed, with what it should be; what
+/// is wrong, if anything.
 pub async fn differences(uri: &str, model: &Model) -> anyhow::Result<Vec<String>> {
     let dataset = Dataset::open(uri).await?;
     let mut batches = dataset.scan().try_into_stream().await?;
@@ -96,6 +118,7 @@ struct Row {
     value: i64,
     text: String,
     vector: Vec<f32>,
+    sum: Option<i64>,
 }
 
 impl Row {
@@ -105,6 +128,7 @@ impl Row {
             value,
             text: text(id),
             vector: vector(id).to_vec(),
+            sum: Some(sum(id, value)),
         }
     }
 }
@@ -116,6 +140,7 @@ fn read(batch: &RecordBatch) -> anyhow::Result<Vec<Row>> {
     };
     let (id, value) = (column("id")?, column("value")?);
     let (text, vector) = (column("text")?, column("vector")?);
+    let sum = column(SUM)?.as_primitive::<Int64Type>();
     for column in [id, value, text, vector] {
         ensure!(column.null_count() == 0, "there are nulls");
     }
@@ -134,12 +159,15 @@ fn read(batch: &RecordBatch) -> anyhow::Result<Vec<Row>> {
                 .as_primitive::<Float32Type>()
                 .values()
                 .to_vec(),
+            sum: sum.is_valid(row).then(|| sum.value(row)),
         })
         .collect())
 }
 
 #[cfg(test)]
 mod tests {
+    use lance::dataset::UpdateBuilder;
+
     use super::*;
 
     #[tokio::test]
@@ -150,7 +178,20 @@ mod tests {
         let batch = batch(&rows).unwrap();
         let schema = batch.schema();
         let reader = arrow_array::RecordBatchIterator::new([Ok(batch)], schema);
-        Dataset::write(reader, &uri, None).await.unwrap();
+        let dataset = Dataset::write(reader, &uri, None).await.unwrap();
+        let found = differences(&uri, &rows).await.unwrap();
+        assert!(
+            found[0].starts_with("50 ids with wrong values"),
+            "{found:?}"
+        );
+        UpdateBuilder::new(Arc::new(dataset))
+            .set(SUM, EXPRESSION)
+            .unwrap()
+            .build()
+            .unwrap()
+            .execute()
+            .await
+            .unwrap();
         assert!(differences(&uri, &rows).await.unwrap().is_empty());
 
         let mut other = rows.clone();

@@ -31,6 +31,7 @@ pub struct Writer {
     uri: String,
     recorder: Recorder,
     rng: Rng,
+    has_stable_row_ids: bool,
     next_id: i64,
     done: Done,
 }
@@ -57,12 +58,13 @@ enum Write {
 
 impl Writer {
     /// Writes a table for the first time.
-    pub async fn create(location: &str, recorder: &Recorder, rng: Rng) -> anyhow::Result<Self> {
+    pub async fn create(location: &str, recorder: &Recorder, mut rng: Rng) -> anyhow::Result<Self> {
         // The scheme by which Lance writes files through its object store, as it does elsewhere.
         let path = location.strip_prefix("file://").context("not a folder")?;
         let mut writer = Self {
             uri: format!("file-object-store://{path}"),
             recorder: recorder.clone(),
+            has_stable_row_ids: rng.percent(50),
             rng,
             next_id: 0,
             done: Done::default(),
@@ -194,6 +196,7 @@ impl Writer {
         WriteParams {
             mode,
             store_params: Some(self.recorder.params()),
+            enable_stable_row_ids: self.has_stable_row_ids,
             ..Default::default()
         }
     }

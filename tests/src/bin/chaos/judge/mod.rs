@@ -31,13 +31,20 @@ pub async fn rows(uri: &str, model: &Model, wrong: &mut Findings) -> anyhow::Res
         wrong.add(ROWS, format!("{uri}: {difference}"));
     }
     let dataset = Dataset::open(uri).await?;
-    for (column, least) in [("value", 50), ("id", 100)] {
+    for (column, least) in [("value", 50), ("id", 100), (rows::SUM, 300)] {
         let counted = dataset
             .count_rows(Some(format!("{column} >= {least}")))
             .await?;
         let expected = model
             .iter()
-            .filter(|(id, value)| *if column == "id" { id } else { value } >= &least)
+            .filter(|(id, value)| {
+                let found = match column {
+                    "id" => **id,
+                    "value" => **value,
+                    _ => rows::sum(**id, **value),
+                };
+                found >= least
+            })
             .count();
         if counted != expected {
             wrong.add(

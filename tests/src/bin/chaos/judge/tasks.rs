@@ -8,7 +8,7 @@ use chrono::DateTime;
 use serde_json::Value;
 
 use crate::judge::findings::Findings;
-use crate::load::{Known, Record, TYPES};
+use crate::load::{BACKFILL, Known, Record, TYPES};
 use crate::observer::Seen;
 
 /// What a task may fail for, when nothing is wrong with the service: writers were faster, a writer
@@ -120,8 +120,9 @@ pub fn judge(known: &Known, listed: &Listed, seen: &[Seen], wrong: &mut Findings
             );
         }
     }
+    let backfills = backfills(known, listed);
     for (id, commits) in &commits {
-        if commits.len() > 1 {
+        if commits.len() > 1 && !backfills.contains(id.as_str()) {
             wrong.add(
                 LISTED,
                 format!("the task {id} committed more than once: {}", list(commits)),
@@ -136,6 +137,20 @@ pub fn judge(known: &Known, listed: &Listed, seen: &[Seen], wrong: &mut Findings
         }
     }
     outcomes
+}
+
+/// The tasks that may commit several times.
+fn backfills<'a>(known: &'a Known, listed: &'a Listed) -> BTreeSet<&'a str> {
+    let is_one = |task_type: usize| TYPES[task_type].1 == BACKFILL;
+    let accepted = known.accepted.iter();
+    let accepted = accepted.filter(|(_, task)| is_one(task.task_type));
+    let there = listed.iter().filter(|(place, _)| is_one(place.1));
+    accepted
+        .map(|(id, _)| id.as_str())
+        .chain(
+            there.flat_map(|(_, tasks)| tasks.iter().filter_map(|task| task["task_id"].as_str())),
+        )
+        .collect()
 }
 
 /// Tasks' commits, but for what compactions reserve.
@@ -212,7 +227,8 @@ fn judge_one(
     if task["status"] == "failed" && !commits.is_empty() {
         outcomes.failed_with_commit += 1;
         let error = task["error"]["detail"].as_str().unwrap_or_default();
-        if !error.starts_with(WORN_OUT) {
+        // What a backfill committed stays.
+        if !error.starts_with(WORN_OUT) && name != BACKFILL {
             wrong.add(
                 EFFECTS,
                 format!(
@@ -230,6 +246,11 @@ fn judge_one(
             // A version that was there already, if there was nothing to do.
             ("lance_compact", []) if task["result"]["fragments_removed"] == 0 => None,
             ("lance_optimize_indices", []) => None,
+            (BACKFILL, commits) => {
+                let last = commits.iter().map(|made| made.version).max();
+                let says = task["result"]["version"].as_u64();
+                (says < last).then(|| format!("says it made version {says:?}, and made {last:?}"))
+            }
             (_, [Made { version, .. }]) => (task["result"]["version"] != *version).then(|| {
                 format!(
                     "says it made version {}, and made {version}",

@@ -63,6 +63,20 @@ impl End {
         self.seen[table].commits.insert(version, commit);
     }
 
+    /// A backfill that committed twice, and ended so.
+    fn backfill(&mut self, status: &str, version: u64) {
+        let task_type = TYPES.iter().position(|(_, name)| *name == BACKFILL);
+        let mut task = task("f", version, 0);
+        task["status"] = status.into();
+        task["error"] = json!({"error": CANCELED, "detail": "Canceled."});
+        self.listed.insert((0, task_type.unwrap()), vec![task]);
+        self.known.unknown.insert((0, task_type.unwrap()), 1);
+        self.known.canceled.insert("f".to_owned());
+        for version in [8, 9] {
+            self.commit(0, version, "DataReplacement", "f");
+        }
+    }
+
     fn record(&mut self, id: &str, record: Record) {
         self.known.accepted.get_mut(id).unwrap().record = record;
     }
@@ -78,7 +92,7 @@ impl End {
 fn finds_what_is_wrong_and_nothing_else() {
     let worn_out = "The worker was lost in 3 attempts, or stopped in 10.";
     type Change<'a> = &'a dyn Fn(&mut End);
-    let cases: [(&str, Change, &[&str]); 20] = [
+    let cases: [(&str, Change, &[&str]); 23] = [
         ("nothing", &|_| {}, &[]),
         (
             "a task is gone",
@@ -125,6 +139,21 @@ fn finds_what_is_wrong_and_nothing_else() {
             "a second commit",
             &|end| end.commit(0, 6, "Rewrite", "a"),
             &["more than once"],
+        ),
+        (
+            "a backfill in several commits",
+            &|end| end.backfill("completed", 9),
+            &[],
+        ),
+        (
+            "a backfill that says too little",
+            &|end| end.backfill("completed", 8),
+            &["says it made version"],
+        ),
+        (
+            "a canceled backfill with commits",
+            &|end| end.backfill("failed", 9),
+            &[],
         ),
         (
             "a commit on another table",
