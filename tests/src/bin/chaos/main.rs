@@ -7,7 +7,7 @@
 //! | `process`, `proxy`, `cluster` | what is broken: Redis, two nodes, three workers, the HTTP between |
 //! | `drive`, `work` | let the faults happen, those of workers while they work |
 //! | `rows`, `writer`, `recorder` | writers of the tables, with a model of what must come out |
-//! | `load` | clients that submit all five types of task |
+//! | `load` | clients that submit all types of task |
 //! | `observer` | sees every version of every table |
 //! | `judge`, `report` | compare the end with what it must be, and tell |
 
