@@ -13,9 +13,10 @@ use lance_core::is_system_column;
 use lance_maintenance_api::params::BackfillColumnParams;
 use lance_maintenance_api::{ApiError, TaskError};
 use lance_maintenance_dispatch::tables::{AddColumns, AddColumnsResponse, NewColumn, NewContent};
+use uuid::Uuid;
 
 use super::place::{Place, never_written, no_such_branch};
-use crate::operations::backfill::binding::{Bound, Compiled, EXPRESSION_KEY};
+use crate::operations::backfill::binding::{Bound, Compiled, DECLARATION_KEY, EXPRESSION_KEY};
 use crate::operations::backfill::pace::{self, bytes_of};
 use crate::operations::backfill::source::Source;
 use crate::operations::backfill::{self, mistake};
@@ -107,7 +108,10 @@ fn transform(
                 compiled
                     .check_computed()
                     .map_err(|error| refused(of_column(error, name)))?;
-                let kept = HashMap::from([(EXPRESSION_KEY.to_owned(), text.clone())]);
+                let kept = HashMap::from([
+                    (EXPRESSION_KEY.to_owned(), text.clone()),
+                    (DECLARATION_KEY.to_owned(), Uuid::new_v4().to_string()),
+                ]);
                 computed.push(field.with_metadata(kept));
             }
         }

@@ -2,6 +2,7 @@
 
 mod adding;
 mod attempts;
+mod changes;
 mod memory;
 mod options;
 

@@ -34,6 +34,10 @@ use crate::operations::table::find_column;
 /// The key in a field's metadata under which a computed column keeps its SQL expression.
 pub const EXPRESSION_KEY: &str = "lance-maintenance.computed-expression";
 
+/// The key there of what tells a declaration from others: a column that is dropped and declared again may
+/// get the same field id.
+pub const DECLARATION_KEY: &str = "lance-maintenance.computed-declaration";
+
 /// Rows that functions get at a time. What they make in between may be far larger than what is read and
 /// what comes out, and is not counted.
 const KERNEL_ROWS: usize = 8192;
@@ -199,9 +203,9 @@ pub struct Computed {
     /// Its field, of the schema's top level.
     pub field: Field,
     /// What it is filled with.
-    pub text: String,
-    /// The same, compiled.
     pub expression: Compiled,
+    /// What its values are: another one for another declaration, expression, type or other inputs.
+    pub description: String,
 }
 
 impl Computed {
@@ -224,12 +228,39 @@ impl Computed {
                 "The expression of the column '{path}' names the column itself."
             )));
         }
+        if !field.nullable {
+            return Err(refused(format!(
+                "The column '{path}' may not be null, and so has no rows to be filled: computed columns \
+                 have to be nullable."
+            )));
+        }
+        let description = format!(
+            "{} {} {} {text}",
+            declared(&field),
+            field.data_type(),
+            inputs_described(&expression, schema)
+        );
         Ok(Self {
             field,
-            text,
             expression,
+            description,
         })
     }
+}
+
+/// The field with its declaration, if it has one.
+fn declared(field: &Field) -> String {
+    match field.metadata.get(DECLARATION_KEY) {
+        Some(declaration) => format!("{}#{declaration}", field.id),
+        None => field.id.to_string(),
+    }
+}
+
+/// Which fields the names in an expression stand for.
+pub fn inputs_described(compiled: &Compiled, schema: &Schema) -> String {
+    let fields = compiled.inputs.iter().map(|id| schema.field_by_id(*id));
+    let declared: Vec<String> = fields.flatten().map(declared).collect();
+    format!("[{}]", declared.join(" "))
 }
 
 /// The field of a column that an expression names.

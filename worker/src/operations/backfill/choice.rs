@@ -10,9 +10,6 @@ use lance_core::utils::deletion::DeletionVector;
 
 use super::record::Record;
 
-/// The version that changed a row of which none is known: it is as old as the table.
-const FIRST: u64 = 1;
-
 /// Which rows are not deleted; none if none is.
 pub fn live(start: u64, rows: usize, deleted: Option<&DeletionVector>) -> Option<BooleanBuffer> {
     let deleted = deleted?;
@@ -31,17 +28,20 @@ pub fn null(values: &ArrayRef) -> BooleanBuffer {
     }
 }
 
-/// Which rows have yet to be computed, by what is known of the versions that changed them last.
+/// Which rows have yet to be computed, by what is known of the versions that changed them last: all, where
+/// none was read.
 pub fn to_do(
     record: &Record,
     batch: &RecordBatch,
     null: &BooleanBuffer,
 ) -> Result<BooleanBuffer, Error> {
-    let versions = batch
-        .column_by_name(ROW_LAST_UPDATED_AT_VERSION)
-        .and_then(|column| column.as_primitive_opt::<UInt64Type>())
-        .ok_or_else(|| Error::internal("rows without versions".to_owned()))?;
     let rows = batch.num_rows();
+    let Some(versions) = batch.column_by_name(ROW_LAST_UPDATED_AT_VERSION) else {
+        return Ok(BooleanBuffer::new_set(rows));
+    };
+    let versions = versions
+        .as_primitive_opt::<UInt64Type>()
+        .ok_or_else(|| Error::internal("versions that are no numbers".to_owned()))?;
     let values = versions.values();
     // Rows were mostly changed together.
     if versions.null_count() == 0
@@ -60,11 +60,7 @@ pub fn to_do(
         );
     }
     Ok(BooleanBuffer::collect_bool(rows, |row| {
-        let version = match versions.is_null(row) {
-            true => FIRST,
-            false => versions.value(row),
-        };
-        record.is_to_do(version, null.value(row))
+        versions.is_null(row) || record.is_to_do(versions.value(row), null.value(row))
     }))
 }
 
@@ -137,5 +133,10 @@ mod tests {
         assert_eq!(to_do(vec![4; 5]), [0, 1, 2, 3, 4]);
         assert_eq!(to_do(vec![5; 5]), [0, 1, 4]);
         assert_eq!(to_do(vec![5, 3, 5, 4, 4]), [0, 3, 4]);
+        let unknown = RecordBatch::try_from_iter([("c", values)]).unwrap();
+        assert_eq!(
+            rows(&super::to_do(&record, &unknown, &null).unwrap()).len(),
+            5
+        );
     }
 }

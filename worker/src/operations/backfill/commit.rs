@@ -1,13 +1,12 @@
 //! Makes versions of filled fragments: several per task, each marked with the task and with how many rows
 //! it filled, so that a later attempt's result adds up.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use lance::dataset::CommitBuilder;
 use lance::dataset::transaction::{
-    DataReplacementGroup, Operation as Change, Transaction, TransactionBuilder, UpdateMap,
-    UpdateMapEntry,
+    DataReplacementGroup, Operation as Change, Transaction, TransactionBuilder,
 };
 use lance::{Dataset, Error};
 use lance_maintenance_api::TaskError;
@@ -15,8 +14,9 @@ use lance_maintenance_api::result::BackfillColumnResult;
 use lance_table::format::Fragment;
 use tracing::warn;
 
-use super::Column;
 use super::checkpoints::Checkpoints;
+use super::column::Column;
+use super::done::{Done, has_same_rows};
 use super::fragment::Filled;
 use super::record::Record;
 use crate::operations::OperationContext;
@@ -31,21 +31,20 @@ use crate::operations::table::Table;
 
 /// The transaction property that says how many rows a commit filled.
 pub const ROWS_PROPERTY: &str = "lance-maintenance.rows-filled";
+/// The one that is there if rows that are out of date were left as they were.
+pub const OUTDATED_PROPERTY: &str = "lance-maintenance.rows-outdated";
 
 /// The commits of a task, and what they amount to.
 pub struct Commits {
     /// What is known of rows that are filled, where the table tracks their versions.
     pub record: Option<Record>,
     /// Fragments that are filled, as far as this task goes.
-    pub done: BTreeSet<u64>,
+    pub done: Done,
     /// The result so far.
     pub result: BackfillColumnResult,
-    field_id: i32,
-    is_filtered: bool,
+    column: Column,
     /// What the table says of filled rows.
     stored: Option<Record>,
-    /// Fragments that were computed and needed no new file.
-    unchanged: usize,
     checkpoints: Arc<Checkpoints>,
 }
 
@@ -54,49 +53,82 @@ impl Commits {
     pub async fn begin(
         table: &Table,
         ctx: &OperationContext,
-        column: &Column,
+        column: Column,
         checkpoints: Arc<Checkpoints>,
     ) -> Result<Self, TaskError> {
         let dataset = &table.dataset;
-        let field_id = column.computed.field.id;
-        let stored = dataset
-            .manifest()
-            .uses_stable_row_ids()
-            .then(|| Record::read(dataset, field_id, &column.computed.text));
+        let stored = column.record(dataset);
         let mut commits = Self {
             record: stored.clone(),
-            done: BTreeSet::new(),
+            done: Done::default(),
             result: BackfillColumnResult::default(),
-            field_id,
-            is_filtered: column.is_filtered(),
+            column,
             stored,
-            unchanged: 0,
             checkpoints,
         };
         if ctx.attempt > 1 {
             let failed = |error: Error| to_task_error(&error, &Redactor::new(ctx));
             for own in own_commits(dataset, ctx, 0).await.map_err(failed)? {
-                commits.add_earlier(&own);
+                commits.add_earlier(dataset, &own).await;
             }
         }
         Ok(commits)
     }
 
-    fn add_earlier(&mut self, own: &OwnCommit) {
+    async fn add_earlier(&mut self, dataset: &Dataset, own: &OwnCommit) {
         let Change::DataReplacement { replacements } = &own.transaction.operation else {
             return;
         };
         self.result.fragments_filled += replacements.len() as u64;
         self.result.rows_filled += rows_of(&own.transaction);
-        self.done.extend(replacements.iter().map(|of| of.0));
-        if let Some(record) = &mut self.record {
-            record.add(own.version, !self.is_filtered);
+        // It may be too old to be looked at: its fragments are then looked at again.
+        if let Ok(made) = dataset.checkout_version(own.version).await {
+            let read_version = own.transaction.read_version;
+            let outdated = property(&own.transaction, OUTDATED_PROPERTY).is_some();
+            self.add(&made, read_version, replacements, outdated).await;
         }
     }
 
-    /// How many fragments count towards those that are to be filled at the most.
-    pub fn fragments_tried(&self) -> usize {
-        usize::try_from(self.result.fragments_filled).unwrap_or(usize::MAX) + self.unchanged
+    /// The version `made` has these fragments filled.
+    async fn add(
+        &mut self,
+        made: &Dataset,
+        read_version: u64,
+        groups: &[DataReplacementGroup],
+        outdated: bool,
+    ) {
+        if !is_clean(made, read_version, groups).await {
+            return;
+        }
+        let filled = |fragment: &&Fragment| groups.iter().any(|of| of.0 == fragment.id);
+        for fragment in made.fragments().iter().filter(filled) {
+            self.done.add(fragment.clone());
+        }
+        if let Some(record) = &mut self.record
+            && !outdated
+        {
+            record.add(made.version_id(), !self.column.is_filtered());
+        }
+    }
+
+    /// The column in this version, which has to be the one that the task began with. What others have the
+    /// table say of filled rows, as by restoring a version, counts from now on.
+    pub fn follow(&mut self, dataset: &Dataset, redactor: &Redactor) -> Result<Column, TaskError> {
+        let column = self.column.again(dataset, redactor)?;
+        let stored = column.record(dataset);
+        if stored != self.stored {
+            self.record.clone_from(&stored);
+            self.stored = stored;
+        }
+        Ok(column)
+    }
+
+    /// How many more fragments may be filled, if there may be so many.
+    pub fn room(&self, most: Option<i64>) -> usize {
+        let most = most.and_then(|most| u64::try_from(most).ok());
+        let room = most.map(|most| most.saturating_sub(self.result.fragments_filled));
+        room.and_then(|room| usize::try_from(room).ok())
+            .unwrap_or(usize::MAX)
     }
 
     /// Makes filled fragments the table's newest version. False if others have changed some of them.
@@ -111,17 +143,18 @@ impl Commits {
         let mut is_whole = true;
         // What can be seen to conflict is left out, as a conflict would cost the others too.
         let newest = newest(&table.dataset).await.map_err(failed)?;
+        self.column.again(&newest, &redactor)?;
         let mut groups = Vec::new();
         let mut written = Vec::new();
         for filled in filled {
-            if !has_same_rows(&newest, filled.fragment.metadata()) {
+            if !has_still(&newest, filled.fragment.metadata()) {
                 is_whole = false;
                 continue;
             }
             match &filled.group {
                 None => {
-                    self.unchanged += 1;
-                    self.fill(&filled).await;
+                    self.done.add(filled.fragment.metadata().clone());
+                    self.count(&filled).await;
                 }
                 Some(group) => {
                     groups.push(group.clone());
@@ -136,6 +169,10 @@ impl Commits {
         let rows: u64 = written.iter().map(|filled| filled.outcome.computed).sum();
         let mut properties = task_properties(ctx);
         properties.insert(ROWS_PROPERTY.to_owned(), rows.to_string());
+        let outdated = written.iter().any(|filled| filled.outcome.outdated);
+        if outdated {
+            properties.insert(OUTDATED_PROPERTY.to_owned(), true.to_string());
+        }
         let read_version = newest.version_id();
         let change = Change::DataReplacement {
             replacements: groups.clone(),
@@ -145,39 +182,31 @@ impl Commits {
         let made = CommitBuilder::new(Arc::new(newest))
             .execute(transaction)
             .await;
-        let version = match made {
-            Ok(dataset) => {
-                // The plan's own version is what the rest of it is read from.
-                let version = dataset.version_id();
+        // The plan's own version is what the rest of it is read from.
+        let made = match made {
+            Ok(made) => {
                 committed(table, ctx).await;
-                version
+                Ok(made)
             }
             Err(error) => match settle(table, ctx, read_version, error).await {
-                Lost::Committed(own) if has_files(&own.transaction, &groups) => own.version,
-                Lost::Committed(_) | Lost::Conflict(_) => return Ok(false),
+                Lost::Committed(own) => {
+                    if !has_files(&own.transaction, &groups) {
+                        table.journal.go_on();
+                        return Ok(false);
+                    }
+                    table.dataset.checkout_version(own.version).await
+                }
+                Lost::Conflict(_) => return Ok(false),
                 Lost::Failed(Error::IncompatibleTransaction { .. }) => return Ok(false),
                 Lost::Failed(error) => return Err(failed(error)),
             },
         };
         table.journal.go_on();
-        let is_clean = self
-            .is_clean(&table.dataset, read_version, version, &groups)
-            .await;
-        let mut outdated = false;
         for filled in &written {
-            outdated |= filled.outcome.outdated;
-            self.fill(filled).await;
+            self.count(filled).await;
         }
-        if let Some(record) = &mut self.record
-            && is_clean
-            && !outdated
-        {
-            record.add(version, !self.is_filtered);
-        }
-        if !is_clean {
-            for filled in &written {
-                self.done.remove(&(filled.fragment.id() as u64));
-            }
+        if let Ok(made) = made {
+            self.add(&made, read_version, &groups, outdated).await;
         }
         self.result.fragments_filled += written.len() as u64;
         ctx.changed(Changed {
@@ -188,55 +217,24 @@ impl Commits {
         Ok(is_whole)
     }
 
-    async fn fill(&mut self, filled: &Filled) {
-        self.done.insert(filled.fragment.id() as u64);
+    async fn count(&mut self, filled: &Filled) {
         self.result.rows_filled += filled.outcome.computed;
         self.result.rows_resumed += filled.resumed;
         self.checkpoints.forget(filled.fragment.metadata()).await;
     }
 
-    /// Whether what others committed between the version that was looked at and ours left the
-    /// fragments alone. All of their rows count as changed by our commit: what others changed right
-    /// before can't be told from it any more.
-    async fn is_clean(
-        &self,
-        dataset: &Dataset,
-        read_version: u64,
-        version: u64,
-        groups: &[DataReplacementGroup],
-    ) -> bool {
-        for between in read_version + 1..version {
-            let Ok(read) = dataset.read_version_transaction(between).await else {
-                return false;
-            };
-            let changed: Vec<u64> = match read.transaction.map(|of| of.operation) {
-                None => return false,
-                Some(Change::Update {
-                    updated_fragments, ..
-                }) => updated_fragments.iter().map(|of| of.id).collect(),
-                Some(Change::DataReplacement { replacements }) => {
-                    replacements.iter().map(|of| of.0).collect()
-                }
-                Some(Change::DataOverlay { groups }) => {
-                    groups.iter().map(|of| of.fragment_id).collect()
-                }
-                Some(_) => Vec::new(),
-            };
-            if groups.iter().any(|group| changed.contains(&group.0)) {
-                return false;
-            }
-        }
-        true
-    }
-
-    /// Whether a fragment that was being filled is no longer in the table.
+    /// Whether others have changed a fragment, or removed it.
     pub async fn is_outrun(&self, table: &Table) -> bool {
-        match newest(&table.dataset).await {
-            Ok(newest) => table.dataset.fragments().iter().any(|fragment| {
-                !self.done.contains(&fragment.id) && !has_same_rows(&newest, fragment)
-            }),
-            Err(_) => false,
-        }
+        let Ok(newest) = newest(&table.dataset).await else {
+            return false;
+        };
+        let is_there = |planned: &Fragment| {
+            let mut found = newest.fragments().iter();
+            found.any(|now| {
+                has_same_rows(planned, now) || (now.id == planned.id && self.done.has(now))
+            })
+        };
+        !table.dataset.fragments().iter().all(is_there)
     }
 
     /// Has the table remember which rows are filled, if that is other than before.
@@ -251,25 +249,13 @@ impl Commits {
         if self.result.rows_filled == 0 {
             return Ok(());
         }
-        if self.result.rows_left == 0 && !self.is_filtered {
+        if self.result.rows_left == 0 && !self.column.is_filtered() {
             record.complete(table.dataset.version_id());
         }
         if self.stored.as_ref() == Some(&record) {
             return Ok(());
         }
-        let entry = UpdateMapEntry {
-            key: Record::key(self.field_id),
-            value: record.text(),
-        };
-        let change = Change::UpdateConfig {
-            config_updates: Some(UpdateMap {
-                update_entries: vec![entry],
-                replace: false,
-            }),
-            table_metadata_updates: None,
-            schema_metadata_updates: None,
-            field_metadata_updates: HashMap::new(),
-        };
+        let change = record.change(&self.column.computed.field);
         let read_version = table.dataset.version_id();
         let transaction = build(read_version, change, task_properties(ctx));
         begin_commit(table, ctx).await?;
@@ -303,14 +289,38 @@ async fn newest(dataset: &Dataset) -> Result<Dataset, Error> {
     Ok(newest)
 }
 
-/// Whether a fragment's rows are the same in this version, where they were, some deleted perhaps.
-fn has_same_rows(dataset: &Dataset, fragment: &Fragment) -> bool {
-    dataset.fragments().iter().any(|found| {
-        found.id == fragment.id
-            && found.files == fragment.files
-            && found.overlays == fragment.overlays
-            && found.physical_rows == fragment.physical_rows
-    })
+/// Whether this version has the fragment with the rows that it had.
+fn has_still(dataset: &Dataset, fragment: &Fragment) -> bool {
+    let mut found = dataset.fragments().iter();
+    found.any(|found| has_same_rows(fragment, found))
+}
+
+/// Whether what others committed between the version that was looked at and the one that was made left the
+/// fragments alone. All of their rows count as changed by our commit: what others changed right before
+/// can't be told from it any more.
+async fn is_clean(made: &Dataset, read_version: u64, groups: &[DataReplacementGroup]) -> bool {
+    for between in read_version + 1..made.version_id() {
+        let Ok(read) = made.read_version_transaction(between).await else {
+            return false;
+        };
+        let changed: Vec<u64> = match read.transaction.map(|of| of.operation) {
+            None => return false,
+            Some(Change::Update {
+                updated_fragments, ..
+            }) => updated_fragments.iter().map(|of| of.id).collect(),
+            Some(Change::DataReplacement { replacements }) => {
+                replacements.iter().map(|of| of.0).collect()
+            }
+            Some(Change::DataOverlay { groups }) => {
+                groups.iter().map(|of| of.fragment_id).collect()
+            }
+            Some(_) => Vec::new(),
+        };
+        if groups.iter().any(|group| changed.contains(&group.0)) {
+            return false;
+        }
+    }
+    true
 }
 
 /// Whether the commit is of these files.
@@ -326,8 +336,11 @@ fn has_files(transaction: &Transaction, groups: &[DataReplacementGroup]) -> bool
 }
 
 fn rows_of(transaction: &Transaction) -> u64 {
+    let rows = property(transaction, ROWS_PROPERTY);
+    rows.and_then(|rows| rows.parse().ok()).unwrap_or(0)
+}
+
+fn property<'a>(transaction: &'a Transaction, key: &str) -> Option<&'a String> {
     let properties = transaction.transaction_properties.as_ref();
-    properties
-        .and_then(|properties| properties.get(ROWS_PROPERTY)?.parse().ok())
-        .unwrap_or(0)
+    properties.and_then(|properties| properties.get(key))
 }

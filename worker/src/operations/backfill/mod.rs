@@ -15,11 +15,13 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`binding`], [`functions`], [`mistake`] | the expression of a column, compiled, and what is wrong with it |
+//! | [`column`] | the column with the condition on its rows |
 //! | [`settings`] | how to go about it |
 //! | [`record`] | which rows have the value of their inputs |
 //! | [`source`], [`pace`] | reading rows, as many at a time as fit |
 //! | [`rows`], [`choice`] | choosing and computing them |
 //! | [`fragment`] | filling one fragment |
+//! | [`done`] | which fragments are filled |
 //! | [`checkpoints`] | what was computed and not committed |
 //! | [`commit`] | making the versions |
 //! | [`meter`] | how far it is |
@@ -27,7 +29,9 @@
 pub mod binding;
 pub mod checkpoints;
 pub mod choice;
+pub mod column;
 pub mod commit;
+pub mod done;
 pub mod fragment;
 pub mod functions;
 pub mod meter;
@@ -49,13 +53,13 @@ use lance_maintenance_api::result::BackfillColumnResult;
 use lance_maintenance_api::{ErrorName, TaskError};
 use serde_json::Value;
 
-use self::binding::{Compiled, Computed};
 use self::checkpoints::Checkpoints;
+use self::column::Column;
 use self::commit::Commits;
+use self::done::Done;
 use self::fragment::{Filled, Filler};
 use self::meter::RowMeter;
 use self::pace::Pace;
-use self::record::Record;
 use self::rows::Rows;
 use self::settings::Settings;
 use super::commit::Retries;
@@ -76,27 +80,26 @@ impl Operation for BackfillColumnParams {
         ctx.enter(Phase::Plan);
         ctx.progress.report(0, "planning");
         let settings = Settings::of(self, ctx);
-        let what = Column::find(&table.dataset, self, &redactor)?;
+        let dataset = &table.dataset;
+        let what = Column::find(dataset, &self.column, self.filter.as_deref(), &redactor)?;
         let among = fragments_of(&table.dataset, self.read_version, &redactor).await?;
         let place = table.journal.place().clone();
-        let kept = Checkpoints::open(&place, ctx, what.described()).await;
+        let kept = Checkpoints::open(&place, ctx, what.description.clone()).await;
         let checkpoints = Arc::new(kept.map_err(failed)?);
-        let mut commits = Commits::begin(table, ctx, &what, Arc::clone(&checkpoints)).await?;
+        let mut commits = Commits::begin(table, ctx, what, Arc::clone(&checkpoints)).await?;
         let mut retries = Retries::new(&ctx.limits);
         let mut is_reserved = false;
         loop {
             ctx.enter(Phase::Plan);
-            let what = Column::find(&table.dataset, self, &redactor)?;
+            let what = commits.follow(&table.dataset, &redactor)?;
             let rows = Arc::new(what.rows(&table.dataset, commits.record.clone(), &redactor)?);
             let mut plan = plan(&table.dataset, &rows, &commits.done, &redactor).await?;
             if let Some(among) = &among {
                 plan.retain(|(fragment, _)| among.contains(&(fragment.id() as u64)));
             }
-            if let Some(most) = self.num_frags {
-                let most = usize::try_from(most).unwrap_or(usize::MAX);
-                plan.truncate(most.saturating_sub(commits.fragments_tried()));
-            }
-            let to_do: u64 = plan.iter().map(|(_, rows)| rows).sum();
+            // More, where some turn out to have the values that they should.
+            let likely = plan.iter().take(commits.room(self.num_frags));
+            let to_do: u64 = likely.map(|(_, rows)| rows).sum();
             if !plan.is_empty() && !is_reserved {
                 let fragments = plan.iter().map(|(fragment, _)| fragment.metadata());
                 let work = Work::of(fragments);
@@ -116,9 +119,14 @@ impl Operation for BackfillColumnParams {
                 redactor: redactor.clone(),
             };
             let mut is_lost = false;
-            for fragments in plan.chunks(settings.commit_fragments) {
+            let mut plan = plan.into_iter().map(|(fragment, _)| fragment).peekable();
+            while plan.peek().is_some() {
+                let most = commits.room(self.num_frags).min(settings.commit_fragments);
+                if most == 0 {
+                    break;
+                }
                 ctx.enter(Phase::Work);
-                let fragments = fragments.iter().map(|(fragment, _)| fragment.clone());
+                let fragments = plan.by_ref().take(most);
                 match fill(&filler, fragments.collect()).await {
                     Ok(filled) => is_lost |= !commits.commit(table, ctx, filled).await?,
                     // Others may have removed what was being read.
@@ -139,7 +147,7 @@ impl Operation for BackfillColumnParams {
         ctx.enter(Phase::Plan);
         ctx.progress.report(REWRITING.1, "counting what is left");
         table.refresh(ctx).await?;
-        let what = Column::find(&table.dataset, self, &redactor)?;
+        let what = commits.follow(&table.dataset, &redactor)?;
         let rows = Arc::new(what.rows(&table.dataset, commits.record.clone(), &redactor)?);
         let left = plan(&table.dataset, &rows, &commits.done, &redactor).await?;
         commits.result.fragments_left = left.len() as u64;
@@ -162,76 +170,22 @@ pub async fn check(
     ctx: &OperationContext,
 ) -> Result<(), TaskError> {
     let redactor = Redactor::new(ctx);
-    Column::find(dataset, params, &redactor)?;
+    Column::find(dataset, &params.column, params.filter.as_deref(), &redactor)?;
     fragments_of(dataset, params.read_version, &redactor).await?;
     Ok(())
-}
-
-/// A computed column, and which of its rows are meant.
-pub struct Column {
-    /// The column.
-    pub computed: Computed,
-    condition: Option<Compiled>,
-    filter: Option<String>,
-}
-
-impl Column {
-    fn find(
-        dataset: &Dataset,
-        params: &BackfillColumnParams,
-        redactor: &Redactor,
-    ) -> Result<Self, TaskError> {
-        let schema = dataset.schema();
-        Ok(Self {
-            computed: Computed::find(schema, &params.column, redactor)?,
-            condition: params
-                .filter
-                .as_deref()
-                .map(|filter| Compiled::condition(filter, schema, redactor))
-                .transpose()?,
-            filter: params.filter.clone(),
-        })
-    }
-
-    fn rows(
-        &self,
-        dataset: &Dataset,
-        record: Option<Record>,
-        redactor: &Redactor,
-    ) -> Result<Rows, TaskError> {
-        let condition = self.condition.as_ref();
-        Rows::new(dataset, &self.computed, condition, record, redactor.clone())
-    }
-
-    /// Whether a condition chooses the rows.
-    pub fn is_filtered(&self) -> bool {
-        self.filter.is_some()
-    }
-
-    /// What is computed, for checkpoints: they are of no use for anything else.
-    fn described(&self) -> String {
-        let field = &self.computed.field;
-        format!(
-            "{} {:?} {:?} {:?}",
-            field.id,
-            field.data_type(),
-            self.computed.text,
-            self.filter
-        )
-    }
 }
 
 /// The fragments that have rows to be computed, with how many.
 async fn plan(
     dataset: &Dataset,
     rows: &Arc<Rows>,
-    done: &BTreeSet<u64>,
+    done: &Done,
     redactor: &Redactor,
 ) -> Result<Vec<(FileFragment, u64)>, TaskError> {
     let fragments: Vec<FileFragment> = dataset
         .get_fragments()
         .into_iter()
-        .filter(|fragment| !done.contains(&(fragment.id() as u64)))
+        .filter(|fragment| !done.has(fragment.metadata()))
         .collect();
     let dataset = Arc::new(dataset.clone());
     stream::iter(fragments)

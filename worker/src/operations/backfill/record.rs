@@ -5,13 +5,17 @@
 //! of a fill, or older than one at which all rows were.
 //!
 //! It is kept in the table's config, one entry per column. Without an entry, or with one for another
-//! expression, no row is taken for filled. An entry is made after the commits that it tells of: where it
+//! declaration, expression or inputs, no row is taken for filled. An entry is made after the commits that it tells of: where it
 //! is lost, rows are computed once more, and fragments whose values stay the same not written.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use lance::Dataset;
+use lance::dataset::transaction::{Operation as Change, UpdateMap, UpdateMapEntry};
+use lance_core::datatypes::Field;
 use serde::{Deserialize, Serialize};
+
+use super::binding::EXPRESSION_KEY;
 
 /// Versions that an entry names at the most.
 const MOST: usize = 256;
@@ -20,8 +24,8 @@ const MOST: usize = 256;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {
-    /// What the rows were filled with.
-    pub expression: String,
+    /// What the rows were filled with: the column's description.
+    pub column: String,
     /// All rows that were last changed in this version or before are filled.
     pub up_to: u64,
     /// So are those that were last changed in these.
@@ -36,15 +40,15 @@ impl Record {
         format!("lance-maintenance.filled.{field_id}")
     }
 
-    /// What the table says of the column with this field id and expression.
-    pub fn read(dataset: &Dataset, field_id: i32, expression: &str) -> Self {
+    /// What the table says of the column with this field id and description.
+    pub fn read(dataset: &Dataset, field_id: i32, column: &str) -> Self {
         dataset
             .config()
             .get(&Self::key(field_id))
             .and_then(|text| serde_json::from_str::<Self>(text).ok())
-            .filter(|record| record.expression == expression)
+            .filter(|record| record.column == column)
             .unwrap_or_else(|| Self {
-                expression: expression.to_owned(),
+                column: column.to_owned(),
                 ..Self::default()
             })
     }
@@ -82,8 +86,29 @@ impl Record {
         self.partly.clear();
     }
 
-    /// As it is written.
-    pub fn text(&self) -> Option<String> {
+    /// What has the table say so of the column with this field.
+    ///
+    /// The field's expression is written as it is. It makes no difference, but keeps the change from being
+    /// made on top of a version that was restored meanwhile, or of other columns: of those it would not
+    /// be true.
+    pub fn change(&self, field: &Field) -> Change {
+        let update = |key: String, value| UpdateMap {
+            update_entries: vec![UpdateMapEntry { key, value }],
+            replace: false,
+        };
+        let expression = field.metadata.get(EXPRESSION_KEY).cloned();
+        Change::UpdateConfig {
+            config_updates: Some(update(Self::key(field.id), self.text())),
+            table_metadata_updates: None,
+            schema_metadata_updates: None,
+            field_metadata_updates: HashMap::from([(
+                field.id,
+                update(EXPRESSION_KEY.to_owned(), expression),
+            )]),
+        }
+    }
+
+    fn text(&self) -> Option<String> {
         serde_json::to_string(self).ok()
     }
 }

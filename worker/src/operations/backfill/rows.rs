@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
-use arrow_buffer::BooleanBuffer;
 use arrow_schema::DataType;
 use arrow_select::filter::{filter, filter_record_batch};
 use arrow_select::interleave::interleave;
@@ -115,7 +114,7 @@ impl Rows {
 
     /// Opens a fragment for computing its rows.
     pub async fn open(&self, fragment: &FileFragment) -> Result<Source, Error> {
-        Source::open(fragment, &self.read, self.is_versioned()).await
+        Source::open(fragment, &self.read, self.is_versioned(fragment)).await
     }
 
     /// Opens a fragment for reading the column as it is.
@@ -134,13 +133,13 @@ impl Rows {
     /// How many rows of the fragment are to be computed.
     pub async fn count(&self, dataset: &Dataset, fragment: &FileFragment) -> Result<u64, Error> {
         let are_all = match &self.record {
-            Some(record) => record.is_blank(),
+            Some(_) => !self.is_versioned(fragment),
             None => !self.is_stored(fragment.metadata()),
         };
         if are_all && self.condition.is_none() {
             return rows_of(dataset, fragment.metadata()).await;
         }
-        let source = Source::open(fragment, &self.look, self.is_versioned()).await?;
+        let source = Source::open(fragment, &self.look, self.is_versioned(fragment)).await?;
         let deleted = source.deleted.clone();
         let rows = source.rows;
         let mut batches = source.batches(rows, Arc::clone(&self.look_pace));
@@ -153,23 +152,19 @@ impl Rows {
         Ok(count)
     }
 
-    /// Whether the versions of rows say which are to be computed.
-    fn is_versioned(&self) -> bool {
+    /// Whether the versions of its rows say which are to be computed.
+    fn is_versioned(&self, fragment: &FileFragment) -> bool {
         let record = self.record.as_ref();
-        record.is_some_and(|record| !record.is_blank())
+        // Rows that are older than the versions of rows have none.
+        fragment.metadata().last_updated_at_version_meta.is_some()
+            && record.is_some_and(|record| !record.is_blank())
     }
 
     /// Whether the fragment has values of the column.
     fn is_stored(&self, fragment: &Fragment) -> bool {
-        let mut files = fragment.files.iter();
-        files.any(|file| file.fields.contains(&self.field.id))
-            || self.field.children.iter().any(|child| {
-                fragment
-                    .files
-                    .iter()
-                    .any(|file| file.fields.contains(&child.id))
-            })
-            || !fragment.overlays.is_empty()
+        let ids = self.columns().field_ids();
+        let mut stored = fragment.files.iter().flat_map(|file| file.fields.iter());
+        stored.any(|id| ids.contains(id)) || !fragment.overlays.is_empty()
     }
 
     /// Reads these rows and computes those that are to be.
@@ -261,7 +256,6 @@ impl Rows {
         let live = choice::live(start, batch.num_rows(), deleted);
         let null = choice::null(self.column(batch)?);
         let to_do = match &self.record {
-            Some(record) if record.is_blank() => Some(BooleanBuffer::new_set(batch.num_rows())),
             Some(record) => Some(choice::to_do(record, batch, &null)?),
             None => None,
         };

@@ -17,12 +17,12 @@ use crate::attempts::commits;
 
 /// When something happens: while fragments are filled, or right before a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum When {
+pub enum When {
     Planned,
     Confirmed(u32),
 }
 
-type Happening = Box<dyn Fn() -> BoxFuture<'static, Option<Refused>> + Send + Sync>;
+pub type Happening = Box<dyn Fn() -> BoxFuture<'static, Option<Refused>> + Send + Sync>;
 
 /// Has something happen once.
 struct Meanwhile {
@@ -68,7 +68,7 @@ impl Supervisor for Meanwhile {
     fn measure(&self, _: Measure) {}
 }
 
-fn meanwhile(table: &Table, when: When, what: Happening) -> OperationContext {
+pub fn meanwhile(table: &Table, when: When, what: Happening) -> OperationContext {
     let mut ctx = table.context();
     ctx.supervisor = Arc::new(Meanwhile {
         when,
