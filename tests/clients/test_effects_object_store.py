@@ -1,5 +1,6 @@
 """Tables on an S3-compatible store: the worker has the store's credentials, nobody else."""
 
+import time
 from pathlib import Path
 
 import boto3
@@ -8,7 +9,11 @@ import pyarrow as pa
 import pytest
 from moto.server import ThreadedMotoServer
 
+import columns
+import maintenance
+import tables
 from service import Service
+from test_effects_restart import kill_worker
 
 KEY, SECRET = "store-key", "store-secret"
 
@@ -41,15 +46,20 @@ def options(store):
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory, options):
+def service(tmp_path_factory, options):
     folder: Path = tmp_path_factory.mktemp("up")
     pairs = ", ".join(f'{name} = "{value}"' for name, value in options.items())
     (folder / "storage.toml").write_text(
         f'[[storage]]\nprefix = "s3://lake/warehouse"\noptions = {{ {pairs} }}\n'
     )
     running = Service(folder, {"warehouse": "s3://lake/warehouse"}).start()
-    yield running.client()
+    yield running
     running.stop()
+
+
+@pytest.fixture(scope="module")
+def client(service):
+    return service.client()
 
 
 def rows_of(dataset) -> pa.Table:
@@ -83,6 +93,52 @@ def test_all_five_tasks(client, options):
     assert len(dataset.get_fragments()) == 1
     assert len(dataset.versions()) == 1
     assert "ScalarIndexQuery" in dataset.scanner(filter="id = 42").explain_plan()
+
+
+def test_a_backfill_that_is_killed_goes_on(service, client, options, store):
+    client.create_namespace("columns")
+    table, location = client.new_table("columns")
+    lance.write_dataset(
+        tables.rows(0, 20_000), location, mode="create", max_rows_per_file=5000,
+        enable_stable_row_ids=True, storage_options=options,
+    )
+    # Slow, for its length.
+    columns.add(client, table, "computed", c="length(repeat(review, 1000)) + digit")
+    sql = "length(review) * 1000 + digit"
+    params = {"concurrency": 1, "task_size": 100, "checkpoint_size": 200}
+    job_id = columns.submit(client, table, "c", **params)
+    s3 = boto3.client(
+        "s3", endpoint_url=store, region_name="us-east-1",
+        aws_access_key_id=KEY, aws_secret_access_key=SECRET,
+    )
+    prefix = location.removeprefix("s3://lake/") + "/"
+
+    def kept() -> list[str]:
+        found = s3.list_objects_v2(Bucket="lake", Prefix=prefix + "_maintenance/")
+        return [one["Key"] for one in found.get("Contents", []) if "/checkpoints/" in one["Key"]]
+
+    end = time.monotonic() + 60
+    while len(kept()) < 10:
+        assert time.monotonic() < end, "nothing is kept"
+        time.sleep(0.01)
+    kill_worker(service)
+    task_id = maintenance.wait(client, job_id)["task_id"]
+    result = client.get(table, task_id).json()["task_info"]["result"]
+    assert columns.filled_and_left(result) == (20_000, 0), result
+    assert 0 < result["rows_resumed"] < 20_000
+    assert kept() == []
+
+    dataset = lance.dataset(location, storage_options=options)
+    dataset.update({"digit": "digit + 100"}, where="id % 100 = 7")
+    dataset.delete("id % 100 = 8")
+    lance.write_dataset(
+        tables.rows(20_000, 20_100), location, mode="append", storage_options=options)
+    result = columns.fill(client, table, "c")
+    assert columns.filled_and_left(result) == (200 + 100, 0)
+    rows = rows_of(lance.dataset(location, storage_options=options))
+    found = dict(zip(rows["id"].to_pylist(), rows["c"].to_pylist(), strict=True))
+    assert found == columns.duckdb_values(rows, sql)
+    assert len(found) == 19_900
 
 
 def test_a_store_that_refuses_says_nothing_of_the_credentials(tmp_path_factory, options):
