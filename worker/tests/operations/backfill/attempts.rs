@@ -78,6 +78,22 @@ pub fn meanwhile(table: &Table, when: When, what: Happening) -> OperationContext
     ctx
 }
 
+/// Others do this to the table once.
+pub fn others<F>(table: &Arc<Table>, when: When, what: F) -> OperationContext
+where
+    F: Fn(Arc<Table>) -> BoxFuture<'static, ()> + Send + Sync + 'static,
+{
+    let by = Arc::clone(table);
+    let happening = move || -> BoxFuture<'static, Option<Refused>> {
+        let done = what(Arc::clone(&by));
+        Box::pin(async move {
+            done.await;
+            None
+        })
+    };
+    meanwhile(table, when, Box::new(happening))
+}
+
 fn checkpoints(table: &Table, ctx: &OperationContext) -> Vec<String> {
     let folder: PathBuf = table
         .path()
@@ -216,9 +232,7 @@ async fn others_write_meanwhile() {
                 // Small fragments, so that there is something to compact.
                 let uri = table.uri();
                 let other = Arc::new(table);
-                let by = Arc::clone(&other);
-                let happening: Happening = Box::new(move || {
-                    let table = Arc::clone(&by);
+                let ctx = others(&other, when, move |table| {
                     Box::pin(async move {
                         match what {
                             "append" => table.append_batch(numbers(1000..1100)).await,
@@ -231,10 +245,8 @@ async fn others_write_meanwhile() {
                                 dataset.update_config([("k", "v")]).await.unwrap();
                             }
                         }
-                        None
                     })
                 });
-                let ctx = meanwhile(&other, when, happening);
                 let result = fill_as(&ctx, r#"{"column":"c"}"#).await;
                 let table = &*other;
                 let found = values(table, "c").await;

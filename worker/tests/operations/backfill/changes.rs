@@ -10,7 +10,7 @@ use lance::dataset::{
 use lance_maintenance_api::ErrorName;
 use lance_worker::operations::supervisor::Refused;
 
-use super::attempts::{When, meanwhile};
+use super::attempts::{When, meanwhile, others};
 use super::*;
 
 /// Sets `a` where it is stored: its rows stay where they are.
@@ -94,18 +94,9 @@ async fn names_that_others_swap_are_other_inputs() {
 #[tokio::test]
 async fn a_row_that_changes_after_its_commit_is_left() {
     let table = Arc::new(declared(true).await);
-    let by = Arc::clone(&table);
-    let ctx = meanwhile(
-        &table,
-        When::Confirmed(2),
-        Box::new(move || {
-            let table = Arc::clone(&by);
-            Box::pin(async move {
-                set_in_place(&table, &[5], 7).await;
-                None
-            })
-        }),
-    );
+    let ctx = others(&table, When::Confirmed(2), |table| {
+        Box::pin(async move { set_in_place(&table, &[5], 7).await })
+    });
     let result = fill_as(&ctx, r#"{"column":"c","commit_granularity":4}"#).await;
     assert_eq!((result.rows_filled, result.rows_left), (1000, 1));
     let result = fill(&table, r#"{"column":"c"}"#).await;
@@ -126,18 +117,9 @@ async fn a_version_that_is_restored_meanwhile_is_filled() {
                 set_in_place(&table, &[fragment * 100], 7).await;
             }
         }
-        let by = Arc::clone(&table);
-        let ctx = meanwhile(
-            &table,
-            When::Confirmed(2),
-            Box::new(move || {
-                let table = Arc::clone(&by);
-                Box::pin(async move {
-                    restore(&table, unfilled).await;
-                    None
-                })
-            }),
-        );
+        let ctx = others(&table, When::Confirmed(2), move |table| {
+            Box::pin(async move { restore(&table, unfilled).await })
+        });
         let body = r#"{"column":"c","commit_granularity":1}"#;
         let result = fill_as(&ctx, body).await;
         assert_eq!(result.rows_left, 0, "{case}");
@@ -190,18 +172,7 @@ async fn a_column_that_is_another_meanwhile_is_not_filled() {
             for (what, change, expected, more) in cases {
                 let case = format!("{stable} {when:?} {what}");
                 let table = Arc::new(declared(stable).await);
-                let by = Arc::clone(&table);
-                let ctx = meanwhile(
-                    &table,
-                    when,
-                    Box::new(move || {
-                        let change = change(Arc::clone(&by));
-                        Box::pin(async move {
-                            change.await;
-                            None
-                        })
-                    }),
-                );
+                let ctx = others(&table, when, change);
                 let body = backfill(r#"{"column":"c","commit_granularity":4}"#);
                 let error = run(&body, &ctx).await.expect_err(&case);
                 assert_eq!(error.error, expected, "{case} {error}");
