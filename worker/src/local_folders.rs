@@ -26,8 +26,7 @@ pub fn remove_empty(folder: &FilePath) {
     let _ = std::fs::remove_dir(folder);
 }
 
-/// Removes what a writer that died left of a file: it is written under the file's name with `#` and
-/// a number behind it, and renamed when it is whole.
+/// Removes what a writer that died left of a file.
 pub fn remove_staged(file: &FilePath) -> std::io::Result<()> {
     let (Some(folder), Some(name)) = (file.parent(), file.file_name().and_then(|n| n.to_str()))
     else {
@@ -40,17 +39,38 @@ pub fn remove_staged(file: &FilePath) -> std::io::Result<()> {
     for entry in entries {
         let entry = entry?;
         let found = entry.file_name();
-        let is_staged = found
-            .to_str()
-            .and_then(|found| found.strip_prefix(name)?.strip_prefix('#'))
-            .is_some_and(|number| {
-                !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-            });
-        if is_staged {
+        if found.to_str().and_then(staged) == Some(name) {
             std::fs::remove_file(entry.path())?;
         }
     }
     Ok(())
+}
+
+/// Removes what writers that died left of any file below a folder. Returns how many files that were; what
+/// can't be removed stays.
+pub fn remove_staged_below(folder: &FilePath) -> usize {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return 0;
+    };
+    let mut removed = 0;
+    for entry in entries.flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            removed += remove_staged_below(&entry.path());
+        } else if entry.file_name().to_str().and_then(staged).is_some()
+            && std::fs::remove_file(entry.path()).is_ok()
+        {
+            removed += 1;
+        }
+    }
+    removed
+}
+
+/// The name of the file of which this is a beginning: it is written under its name with `#` and a number
+/// behind it, and renamed when it is whole.
+fn staged(name: &str) -> Option<&str> {
+    let (name, number) = name.rsplit_once('#')?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then_some(name)
 }
 
 #[cfg(test)]
@@ -78,6 +98,19 @@ mod tests {
                 assert_eq!(folder.path().join(name).exists(), there, "{name}");
             }
         }
+    }
+
+    #[test]
+    fn the_beginnings_of_all_files_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        std::fs::create_dir_all(path.join("t/a#1")).unwrap();
+        for name in ["t/x#1", "t/a#1/y#22", "t/a#1/y", "t/a#1/z#"] {
+            std::fs::write(path.join(name), b"").unwrap();
+        }
+        assert_eq!(remove_staged_below(&path.join("t")), 2);
+        assert_eq!(remove_staged_below(&path.join("nowhere")), 0);
+        assert!(path.join("t/a#1/y").exists() && path.join("t/a#1/z#").exists());
     }
 
     #[test]

@@ -5,7 +5,9 @@
 //! of an earlier one reports that one's. An attempt that was lost while it was held up, and goes on,
 //! learns of it before it commits; and one that is held up right then conflicts: the later attempt
 //! has rewritten the same fragments, or made segments of the same index, and Lance takes both kinds
-//! for conflicts. After a conflict the task's own commit is looked for before anything is redone.
+//! for conflicts. A backfill's commits may not: files of one that is held up stay until it can't be made
+//! any more ([`super::left_behind`]). After a conflict the task's own commit is looked for before anything is
+//! redone.
 
 use std::collections::HashMap;
 use std::time::Duration;

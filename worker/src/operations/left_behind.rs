@@ -6,7 +6,8 @@
 //! whether it may ([`Supervisor::confirm`]), and before it asks, it notes that it is about to. The
 //! one that can't be told from a dead one is an attempt that was allowed to commit and was held up
 //! right then. Its files stay until a commit of the same task has been made, with which its own would
-//! conflict, or for as long as Lance itself waits for writers that nobody knows of.
+//! conflict, or for as long as Lance itself waits for writers that nobody knows of. A backfill's commits
+//! don't conflict with each other: there it is always as long.
 //!
 //! [`Supervisor::confirm`]: super::supervisor::Supervisor::confirm
 
@@ -102,6 +103,7 @@ async fn remove_of(
     ctx: &OperationContext,
     committed: bool,
 ) -> Result<u64, Error> {
+    place.remove_staged_books(&ctx.table_id).await;
     let (books, checkpoints) = books(place, ctx).await?;
     // One task of the table has its turn: those of others are of use to nobody, or computed once more.
     let are_others = !checkpoints.is_empty();

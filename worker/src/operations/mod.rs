@@ -237,7 +237,7 @@ pub async fn run(params: &TaskParams, ctx: &OperationContext) -> Result<Value, T
         }
         outcome => outcome,
     };
-    if is_backfill && !goes_on(&outcome) {
+    if is_backfill && !goes_on(&outcome, ctx).await {
         backfill::checkpoints::forget(ctx).await;
     }
     ctx.phases.enter(&*ctx.supervisor, None);
@@ -245,13 +245,12 @@ pub async fn run(params: &TaskParams, ctx: &OperationContext) -> Result<Value, T
 }
 
 /// Whether another attempt at the task may follow: it was stopped, or lost.
-fn goes_on(outcome: &Result<Value, TaskError>) -> bool {
-    outcome.as_ref().is_err_and(|error| {
-        matches!(
-            error.error,
-            ErrorName::ServiceUnavailable | ErrorName::ConcurrentModification
-        )
-    })
+async fn goes_on(outcome: &Result<Value, TaskError>, ctx: &OperationContext) -> bool {
+    match outcome.as_ref().map_err(|error| error.error) {
+        Err(ErrorName::ServiceUnavailable) => true,
+        Err(ErrorName::ConcurrentModification) => ctx.supervisor.confirm().await.is_err(),
+        _ => false,
+    }
 }
 
 fn backfill_canceled() -> TaskError {
@@ -267,7 +266,8 @@ async fn attempt(params: &TaskParams, ctx: &OperationContext) -> Result<Value, T
     ctx.working_on.set(&table);
     let journal = table.journal.clone();
     let outcome = ended(run_on(params, &mut table, ctx), Some(&journal), ctx).await;
-    if outcome.is_err() && !table.journal.is_committing() {
+    let is_open = outcome.is_err() || !table.journal.written().is_empty();
+    if is_open && !table.journal.is_committing() {
         // A store that does not answer is not waited for: the next task sees to it.
         let _ = timeout(DISCARD, commit::discard(&table, ctx)).await;
     }
@@ -376,8 +376,10 @@ async fn run_on(
         TaskParams::BackfillColumn(params) => params.run(table, ctx).boxed(),
     };
     let result = operation.await?;
-    // With the task's commit, wherever it came from, those of its other attempts would conflict.
+    // With the task's commit, wherever it came from, those of its other attempts would conflict; unless
+    // it makes several, of other fragments.
     if ctx.attempt > 1
+        && !matches!(params, TaskParams::BackfillColumn(_))
         && let Ok(Some(_)) = commit::find_own_commit(&table.dataset, ctx, 0).await
     {
         left_behind::remove(table, ctx, true).await;

@@ -24,6 +24,8 @@ const PAUSE: (u64, u64) = (600, 3_000);
 const CHANGES: [&str; 4] = ["Append", "Delete", "Update", "Overwrite"];
 /// A table is not made larger than this.
 const MOST_ROWS: usize = 4_000;
+/// Nor are rows deleted of one as small as this: some indices need 256 vectors.
+const LEAST_ROWS: usize = 300;
 
 /// A writer of one table.
 #[derive(Debug)]
@@ -93,9 +95,14 @@ impl Writer {
 
     fn choose(&mut self) -> Write {
         let rest = |rng: &mut Rng, divisor: i64| rng.below(divisor as u64) as i64;
-        let is_full = self.done.model.len() >= MOST_ROWS;
+        let rows = self.done.model.len();
+        let grows = match self.rng.below(75) {
+            _ if rows <= LEAST_ROWS => true,
+            _ if rows >= MOST_ROWS => false,
+            chance => chance < 50,
+        };
         match self.rng.below(100) {
-            0..50 if !is_full => {
+            0..75 if grows => {
                 let count = self.rng.between(10, 60);
                 Write::Append(self.new_rows(count))
             }

@@ -259,8 +259,9 @@ fn declared(field: &Field) -> String {
 /// Which fields the names in an expression stand for.
 pub fn inputs_described(compiled: &Compiled, schema: &Schema) -> String {
     let fields = compiled.inputs.iter().map(|id| schema.field_by_id(*id));
-    let declared: Vec<String> = fields.flatten().map(declared).collect();
-    format!("[{}]", declared.join(" "))
+    let described = |field| format!("{} {}", declared(field), field.data_type());
+    let described: Vec<String> = fields.flatten().map(described).collect();
+    format!("[{}]", described.join(", "))
 }
 
 /// The field of a column that an expression names.

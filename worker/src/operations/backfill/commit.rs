@@ -33,6 +33,8 @@ use crate::operations::table::Table;
 pub const ROWS_PROPERTY: &str = "lance-maintenance.rows-filled";
 /// The one that is there if rows that are out of date were left as they were.
 pub const OUTDATED_PROPERTY: &str = "lance-maintenance.rows-outdated";
+/// The one that says what a commit's values are: the column's description.
+pub const COLUMN_PROPERTY: &str = "lance-maintenance.filled-column";
 
 /// The commits of a task, and what they amount to.
 pub struct Commits {
@@ -68,8 +70,9 @@ impl Commits {
         };
         if ctx.attempt > 1 {
             let failed = |error: Error| to_task_error(&error, &Redactor::new(ctx));
-            for own in own_commits(dataset, ctx, 0).await.map_err(failed)? {
-                commits.add_earlier(dataset, &own).await;
+            let own = own_commits(dataset, ctx, 0).await.map_err(failed)?;
+            for own in own.iter().rev() {
+                commits.add_earlier(dataset, own).await;
             }
         }
         Ok(commits)
@@ -79,26 +82,31 @@ impl Commits {
         let Change::DataReplacement { replacements } = &own.transaction.operation else {
             return;
         };
+        // The column may be another one by now.
+        if property(&own.transaction, COLUMN_PROPERTY) != Some(&self.column.description) {
+            return;
+        }
         self.result.fragments_filled += replacements.len() as u64;
         self.result.rows_filled += rows_of(&own.transaction);
         // It may be too old to be looked at: its fragments are then looked at again.
         if let Ok(made) = dataset.checkout_version(own.version).await {
             let read_version = own.transaction.read_version;
             let outdated = property(&own.transaction, OUTDATED_PROPERTY).is_some();
-            self.add(&made, read_version, replacements, outdated).await;
+            self.note(&made, read_version, replacements, outdated).await;
         }
     }
 
-    /// The version `made` has these fragments filled.
-    async fn add(
+    /// Notes that the version `made` has these fragments filled. False if it does not, as others have
+    /// changed some right before.
+    async fn note(
         &mut self,
         made: &Dataset,
         read_version: u64,
         groups: &[DataReplacementGroup],
         outdated: bool,
-    ) {
+    ) -> bool {
         if !is_clean(made, read_version, groups).await {
-            return;
+            return false;
         }
         let filled = |fragment: &&Fragment| groups.iter().any(|of| of.0 == fragment.id);
         for fragment in made.fragments().iter().filter(filled) {
@@ -109,6 +117,7 @@ impl Commits {
         {
             record.add(made.version_id(), !self.column.is_filtered());
         }
+        true
     }
 
     /// The column in this version, which has to be the one that the task began with. What others have the
@@ -170,6 +179,8 @@ impl Commits {
         let mut properties = task_properties(ctx);
         properties.insert(ROWS_PROPERTY.to_owned(), rows.to_string());
         let outdated = written.iter().any(|filled| filled.outcome.outdated);
+        let description = self.column.description.clone();
+        properties.insert(COLUMN_PROPERTY.to_owned(), description);
         if outdated {
             properties.insert(OUTDATED_PROPERTY.to_owned(), true.to_string());
         }
@@ -206,7 +217,7 @@ impl Commits {
             self.count(filled).await;
         }
         if let Ok(made) = made {
-            self.add(&made, read_version, &groups, outdated).await;
+            is_whole &= self.note(&made, read_version, &groups, outdated).await;
         }
         self.result.fragments_filled += written.len() as u64;
         ctx.changed(Changed {
@@ -249,7 +260,10 @@ impl Commits {
         if self.result.rows_filled == 0 {
             return Ok(());
         }
-        if self.result.rows_left == 0 && !self.column.is_filtered() {
+        // Of rows without a version nothing can be said, and what they get later may be an old one.
+        let mut fragments = table.dataset.fragments().iter();
+        let have_versions = fragments.all(|of| of.last_updated_at_version_meta.is_some());
+        if self.result.rows_left == 0 && !self.column.is_filtered() && have_versions {
             record.complete(table.dataset.version_id());
         }
         if self.stored.as_ref() == Some(&record) {

@@ -48,7 +48,7 @@ pub struct Filler {
 pub struct Filled {
     /// The fragment.
     pub fragment: FileFragment,
-    /// Its new file, if values are other than before.
+    /// Its new file, if values are other than before or there was none.
     pub group: Option<DataReplacementGroup>,
     /// What came of it.
     pub outcome: Outcome,
@@ -71,8 +71,9 @@ impl Filler {
         // As long as nothing changes nothing needs to be written: what comes before the first part
         // that does is as it is stored.
         let mut first = None;
+        let needs_file = self.rows.needs_file(&fragment);
         while let Some(part) = parts.try_next().await? {
-            if part.outcome.changed {
+            if part.outcome.changed || needs_file {
                 first = Some(part);
                 break;
             }

@@ -2,11 +2,13 @@
 //!
 //! Lance notes of every row the version that changed it last, and of all rows of a fragment that one
 //! whenever a column of the fragment is replaced. So a row is as it was computed if that version is one
-//! of a fill, or older than one at which all rows were.
+//! of a fill, or older than one at which all rows were. Tables that came to track versions later may have
+//! fragments of whose rows none is known.
 //!
 //! It is kept in the table's config, one entry per column. Without an entry, or with one for another
-//! declaration, expression or inputs, no row is taken for filled. An entry is made after the commits that it tells of: where it
-//! is lost, rows are computed once more, and fragments whose values stay the same not written.
+//! declaration, expression or inputs, no row is taken for filled. An entry is made after the commits that
+//! it tells of: where it is lost, rows are computed once more, and fragments whose values stay the same
+//! not written.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -89,8 +91,7 @@ impl Record {
     /// What has the table say so of the column with this field.
     ///
     /// The field's expression is written as it is. It makes no difference, but keeps the change from being
-    /// made on top of a version that was restored meanwhile, or of other columns: of those it would not
-    /// be true.
+    /// made on top of a version that was restored meanwhile, of which it would not be true.
     pub fn change(&self, field: &Field) -> Change {
         let update = |key: String, value| UpdateMap {
             update_entries: vec![UpdateMapEntry { key, value }],

@@ -155,9 +155,17 @@ impl Rows {
     /// Whether the versions of its rows say which are to be computed.
     fn is_versioned(&self, fragment: &FileFragment) -> bool {
         let record = self.record.as_ref();
-        // Rows that are older than the versions of rows have none.
+        // Rows that are older than the versions of rows have none. Without a file the fragment is not
+        // filled, whatever they say: the column may be a new one that looks like one before.
         fragment.metadata().last_updated_at_version_meta.is_some()
             && record.is_some_and(|record| !record.is_blank())
+            && self.is_stored(fragment.metadata())
+    }
+
+    /// Whether the fragment gets a file even if its values are all null, as they were: it is then known
+    /// to be filled.
+    pub fn needs_file(&self, fragment: &FileFragment) -> bool {
+        self.record.is_some() && !self.is_stored(fragment.metadata())
     }
 
     /// Whether the fragment has values of the column.

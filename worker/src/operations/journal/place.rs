@@ -9,7 +9,7 @@ use tokio::task::spawn_blocking;
 use tracing::warn;
 
 use super::{CONCURRENT_DELETES, FOLDER};
-use crate::local_folders::{local_path, remove_empty, remove_staged};
+use crate::local_folders::{local_path, remove_empty, remove_staged, remove_staged_below};
 
 /// Where an attempt wrote: the table's folder in its store.
 #[derive(Clone)]
@@ -81,6 +81,21 @@ impl Place {
         let _ = spawn_blocking(move || {
             remove_empty(&book);
             let _ = std::fs::remove_dir(all);
+        })
+        .await;
+    }
+
+    /// Removes what attempts left of entries that they were writing when they died, where a store has such.
+    pub async fn remove_staged_books(&self, table_id: &str) {
+        if !self.is_local {
+            return;
+        }
+        let books = local_path(&self.books(table_id));
+        // Waste, if it fails.
+        let _ = spawn_blocking(move || {
+            if remove_staged_below(&books) > 0 {
+                remove_empty(&books);
+            }
         })
         .await;
     }

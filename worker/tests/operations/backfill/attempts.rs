@@ -11,6 +11,7 @@ use futures::future::BoxFuture;
 use lance_maintenance_api::ErrorName;
 use lance_maintenance_api::params::TaskParams;
 use lance_worker::operations::supervisor::{Measure, Refused, Stop, Supervisor};
+use tokio::sync::Mutex;
 
 use super::*;
 use crate::attempts::commits;
@@ -29,6 +30,8 @@ struct Meanwhile {
     when: When,
     what: Happening,
     confirmations: AtomicU32,
+    /// From then on.
+    refused: Mutex<Option<Refused>>,
 }
 
 impl fmt::Debug for Meanwhile {
@@ -41,12 +44,10 @@ impl fmt::Debug for Meanwhile {
 impl Supervisor for Meanwhile {
     async fn confirm(&self) -> Result<(), Refused> {
         let number = self.confirmations.fetch_add(1, Ordering::SeqCst);
-        if self.when == When::Confirmed(number)
-            && let Some(refused) = (self.what)().await
-        {
-            return Err(refused);
+        if self.when == When::Confirmed(number) {
+            *self.refused.lock().await = (self.what)().await;
         }
-        Ok(())
+        self.refused.lock().await.map_or(Ok(()), Err)
     }
 
     fn is_canceled(&self) -> bool {
@@ -74,6 +75,7 @@ pub fn meanwhile(table: &Table, when: When, what: Happening) -> OperationContext
         when,
         what,
         confirmations: AtomicU32::new(0),
+        refused: Mutex::default(),
     });
     ctx
 }
