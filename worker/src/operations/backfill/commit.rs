@@ -33,6 +33,9 @@ use crate::operations::table::Table;
 pub const ROWS_PROPERTY: &str = "lance-maintenance.rows-filled";
 /// The one that is there if rows that are out of date were left as they were.
 pub const OUTDATED_PROPERTY: &str = "lance-maintenance.rows-outdated";
+/// The one with the version on which it was decided: of a transaction that Lance has rebased, its own may
+/// be a later one.
+pub const READ_PROPERTY: &str = "lance-maintenance.read-version";
 /// The one that says what a commit's values are: the column's description.
 pub const COLUMN_PROPERTY: &str = "lance-maintenance.filled-column";
 
@@ -87,10 +90,11 @@ impl Commits {
             return;
         }
         self.result.fragments_filled += replacements.len() as u64;
-        self.result.rows_filled += rows_of(&own.transaction);
+        self.result.rows_filled += number(&own.transaction, ROWS_PROPERTY).unwrap_or(0);
         // It may be too old to be looked at: its fragments are then looked at again.
-        if let Ok(made) = dataset.checkout_version(own.version).await {
-            let read_version = own.transaction.read_version;
+        if let Some(read_version) = number(&own.transaction, READ_PROPERTY)
+            && let Ok(made) = dataset.checkout_version(own.version).await
+        {
             let outdated = property(&own.transaction, OUTDATED_PROPERTY).is_some();
             self.note(&made, read_version, replacements, outdated).await;
         }
@@ -178,13 +182,14 @@ impl Commits {
         let rows: u64 = written.iter().map(|filled| filled.outcome.computed).sum();
         let mut properties = task_properties(ctx);
         properties.insert(ROWS_PROPERTY.to_owned(), rows.to_string());
-        let outdated = written.iter().any(|filled| filled.outcome.outdated);
+        let read_version = newest.version_id();
+        properties.insert(READ_PROPERTY.to_owned(), read_version.to_string());
         let description = self.column.description.clone();
         properties.insert(COLUMN_PROPERTY.to_owned(), description);
+        let outdated = written.iter().any(|filled| filled.outcome.outdated);
         if outdated {
             properties.insert(OUTDATED_PROPERTY.to_owned(), true.to_string());
         }
-        let read_version = newest.version_id();
         let change = Change::DataReplacement {
             replacements: groups.clone(),
         };
@@ -349,9 +354,8 @@ fn has_files(transaction: &Transaction, groups: &[DataReplacementGroup]) -> bool
     }
 }
 
-fn rows_of(transaction: &Transaction) -> u64 {
-    let rows = property(transaction, ROWS_PROPERTY);
-    rows.and_then(|rows| rows.parse().ok()).unwrap_or(0)
+fn number(transaction: &Transaction, key: &str) -> Option<u64> {
+    property(transaction, key)?.parse().ok()
 }
 
 fn property<'a>(transaction: &'a Transaction, key: &str) -> Option<&'a String> {

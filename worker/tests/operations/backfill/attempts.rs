@@ -16,16 +16,17 @@ use tokio::sync::Mutex;
 use super::*;
 use crate::attempts::commits;
 
-/// When something happens: while fragments are filled, or right before a commit.
+/// When something happens: while fragments are filled, or right before a commit, this one or each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     Planned,
     Confirmed(u32),
+    Each,
 }
 
 pub type Happening = Box<dyn Fn() -> BoxFuture<'static, Option<Refused>> + Send + Sync>;
 
-/// Has something happen once.
+/// Has something happen.
 struct Meanwhile {
     when: When,
     what: Happening,
@@ -44,7 +45,7 @@ impl fmt::Debug for Meanwhile {
 impl Supervisor for Meanwhile {
     async fn confirm(&self) -> Result<(), Refused> {
         let number = self.confirmations.fetch_add(1, Ordering::SeqCst);
-        if self.when == When::Confirmed(number) {
+        if self.when == When::Confirmed(number) || self.when == When::Each {
             *self.refused.lock().await = (self.what)().await;
         }
         self.refused.lock().await.map_or(Ok(()), Err)

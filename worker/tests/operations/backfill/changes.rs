@@ -1,6 +1,8 @@
 //! Tables that others change between backfills, or while one runs, so that what was filled is no longer
 //! what it should be.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use arrow_array::RecordBatchIterator;
 use futures::future::BoxFuture;
 use lance::Dataset;
@@ -164,6 +166,30 @@ async fn rows_that_change_around_a_commit() {
         check_values(&table, |id| Some(if id == 5 { 8 } else { id * 10 + 1 })).await;
         check_files(&table, "filled").await;
     }
+}
+
+#[tokio::test]
+async fn another_attempt_knows_of_a_row_that_changed_right_before_a_commit() {
+    let table = Arc::new(declared(true).await);
+    let (by, at) = (Arc::clone(&table), AtomicU32::new(0));
+    let happening = move || -> BoxFuture<'static, Option<Refused>> {
+        let (table, at) = (Arc::clone(&by), at.fetch_add(1, Ordering::SeqCst));
+        Box::pin(async move {
+            if at == 1 {
+                set_in_place(&table, &[5], 7).await;
+            }
+            (at > 1).then_some(Refused::Lost)
+        })
+    };
+    let mut ctx = meanwhile(&table, When::Each, Box::new(happening));
+    let body = r#"{"column":"c","commit_granularity":4}"#;
+    run(&backfill(body), &ctx).await.unwrap_err();
+    ctx.supervisor = table.context().supervisor;
+    ctx.attempt = 2;
+    let result = fill_as(&ctx, body).await;
+    assert_eq!((result.rows_filled, result.rows_left), (1400, 0));
+    check_values(&table, |id| Some(if id == 5 { 8 } else { id * 10 + 1 })).await;
+    check_files(&table, "filled").await;
 }
 
 #[tokio::test]
