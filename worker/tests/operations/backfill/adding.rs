@@ -75,8 +75,9 @@ async fn columns_are_added_in_one_version() {
 #[tokio::test]
 async fn what_can_t_be_added() {
     use ErrorName::{InvalidInput, TableColumnNotFound};
+    type Case<'a> = (&'a [(&'a str, NewContent)], ErrorName, &'a str);
     let table = Table::write(numbers(0..10), 100, false).await;
-    let cases: [(&[(&str, NewContent)], ErrorName, &str); 19] = [
+    let cases: [Case<'_>; 19] = [
         (
             &[("a", computed("id"))],
             InvalidInput,
@@ -280,8 +281,9 @@ async fn parts_of_columns_are_inputs() {
 
 #[tokio::test]
 async fn what_sql_means() {
+    type Value = fn(i64) -> Option<i64>;
     let table = Table::write(numbers(0..100), 50, false).await;
-    let cases: [(&str, fn(i64) -> Option<i64>); 8] = [
+    let cases: [(&str, Value); 8] = [
         ("CASE WHEN id = 3 THEN -1 ELSE id END", |id| {
             Some(if id == 3 { -1 } else { id })
         }),
