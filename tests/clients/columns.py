@@ -1,5 +1,6 @@
 """Computed columns: declaring and filling them, and what their values must be."""
 
+from pydoc_data.topics import topics
 from urllib.parse import quote
 
 import duckdb
@@ -58,11 +59,26 @@ def filled_and_left(result) -> tuple[int, int]:
     return result["rows_filled"], result["rows_left"]
 
 
+def prose() -> pa.Table:
+    """What Python's help() says of the language, by line: eleven thousand of them, not all in ASCII."""
+    lines = [(topic, line) for topic, text in sorted(topics.items()) for line in text.splitlines()]
+    return pa.table({
+        "id": pa.array(range(len(lines)), pa.int64()),
+        "topic": [topic for topic, _ in lines],
+        "text": [line for _, line in lines],
+    })
+
+
 def duckdb_values(rows: pa.Table, sql: str) -> dict:
     """What DuckDB makes of an expression, by the row's id."""
     with duckdb.connect() as engine:
         engine.register("t", rows)
         return dict(engine.execute(f"SELECT id, {sql} FROM t").fetchall())
+
+
+def rows_where(rows: pa.Table, condition: str) -> list[int]:
+    """The ids of the rows that DuckDB takes the condition to be true of."""
+    return [id for id, is_true in duckdb_values(rows, condition).items() if is_true]
 
 
 def values(location: str, column: str) -> dict:

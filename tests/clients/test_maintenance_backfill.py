@@ -83,6 +83,50 @@ def test_values_are_those_of_another_engine(client, kind):
     assert tables.unreferenced(location) == set()
 
 
+PROSE = [
+    "lower(text)",
+    "length(text)",
+    "regexp_replace(text, '[^a-z]+', '-', 'g')",
+    "substr(text, 3, 20)",
+    "strpos(text, 'the')",
+    "text LIKE '%object%'",
+    "concat(topic, ': ', trim(text))",
+    "CASE WHEN length(text) > 0 THEN left(text, 1) END",
+    "split_part(text, ' ', 2)",
+    "reverse(topic) || md5(text)",
+]
+
+
+@both_kinds
+def test_real_text(client, stable):
+    table, location = client.new_table("columns")
+    lines = columns.prose()
+    first = lines.slice(0, 10_000)
+    assert lines.num_rows > 10_500 and not all(text.isascii() for text in lines["text"].to_pylist())
+    lance.write_dataset(
+        first, location, mode="create", max_rows_per_file=700, enable_stable_row_ids=stable)
+    named = {f"c{number}": sql for number, sql in enumerate(PROSE)}
+    columns.add(client, table, "computed", **named)
+    some = "length(text) % 3 = 0"
+    chosen = set(columns.rows_where(first, some))
+    for name, sql in named.items():
+        result = columns.fill(client, table, name, where=some, commit_granularity=4)
+        assert columns.filled_and_left(result) == (len(chosen), 0), sql
+        right = columns.duckdb_values(first, sql)
+        found = columns.values(location, name)
+        assert found == {id: right[id] if id in chosen else None for id in right}, sql
+        columns.fill(client, table, name)
+        columns.check(location, name, sql)
+    lance.dataset(location).delete("id % 10 = 3")
+    tables.append(location, lines.slice(10_000))
+    if stable:
+        lance.dataset(location).update({"text": "concat(text, topic)"}, where="id % 10 = 4")
+    for name, sql in named.items():
+        assert columns.fill(client, table, name)["rows_left"] == 0, sql
+        columns.check(location, name, sql)
+    assert tables.unreferenced(location) == set()
+
+
 @pytest.mark.parametrize("sql", ["coalesce(nullif(digit, 0), -1)", "ifnull(nullif(digit, 3), 7) * 2"])
 def test_functions_that_are_others_in_short(client, sql):
     table, location = write(client)
