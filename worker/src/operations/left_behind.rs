@@ -7,7 +7,7 @@
 //! one that can't be told from a dead one is an attempt that was allowed to commit and was held up
 //! right then. Its files stay until a commit of the same task has been made, with which its own would
 //! conflict, or for as long as Lance itself waits for writers that nobody knows of. A backfill's commits
-//! don't conflict with each other: there it is always as long.
+//! need not conflict with each other: there it is always as long.
 //!
 //! [`Supervisor::confirm`]: super::supervisor::Supervisor::confirm
 

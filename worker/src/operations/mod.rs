@@ -63,7 +63,7 @@ use self::journal::Journal;
 use self::redact::Redactor;
 use self::store_watch::StoreWatch;
 use self::supervisor::{
-    Changed, Insisting, Measure, Phase, Phases, Stop, Supervisor, Unsupervised, canceled,
+    Changed, Insisting, Measure, Phase, Phases, Refused, Stop, Supervisor, Unsupervised, canceled,
 };
 use self::table::Table;
 use crate::progress::Progress;
@@ -72,6 +72,9 @@ use crate::progress::Progress;
 const COMMIT: Duration = Duration::from_secs(8);
 /// How long it may take to remove what a failed operation wrote.
 const DISCARD: Duration = Duration::from_secs(30);
+
+/// How long it may take to learn whether an attempt that has failed was lost.
+const ASKING: Duration = Duration::from_secs(10);
 
 /// The table that an operation works on, for whoever has to stop one that computes and hears nothing.
 /// Clones share it.
@@ -229,8 +232,10 @@ pub async fn run(params: &TaskParams, ctx: &OperationContext) -> Result<Value, T
     };
     let is_backfill = matches!(params, TaskParams::BackfillColumn(_));
     let outcome = match outcome {
-        // What a backfill has committed stays, and is no reason to go on.
-        Err(error) if error.error == ErrorName::Canceled && is_backfill => Err(backfill_canceled()),
+        // What a backfill has committed is no reason to go on.
+        Err(error) if error.error == ErrorName::Canceled && is_backfill => {
+            Err(of_task(params, error))
+        }
         // A canceled task had no effect: that of an attempt before would be one.
         Err(error) if error.error == ErrorName::Canceled && ctx.attempt > 1 => {
             look(params, ctx).await
@@ -248,17 +253,25 @@ pub async fn run(params: &TaskParams, ctx: &OperationContext) -> Result<Value, T
 async fn goes_on(outcome: &Result<Value, TaskError>, ctx: &OperationContext) -> bool {
     match outcome.as_ref().map_err(|error| error.error) {
         Err(ErrorName::ServiceUnavailable) => true,
-        Err(ErrorName::ConcurrentModification) => ctx.supervisor.confirm().await.is_err(),
+        // Without an answer it may be.
+        Err(ErrorName::ConcurrentModification) => {
+            let confirmed = timeout(ASKING, ctx.supervisor.confirm()).await;
+            confirmed.is_err() || confirmed == Ok(Err(Refused::Lost))
+        }
         _ => false,
     }
 }
 
-fn backfill_canceled() -> TaskError {
-    TaskError::new(
-        ErrorName::Canceled,
-        "The task was canceled while it ran: fragments that it had filled and committed by then stay \
-         filled, and the rest is removed.",
-    )
+/// The task's error where this is its operation's: what a backfill has committed stays when it is canceled.
+pub fn of_task(params: &TaskParams, error: TaskError) -> TaskError {
+    match (params, error.error) {
+        (TaskParams::BackfillColumn(_), ErrorName::Canceled) => TaskError::new(
+            ErrorName::Canceled,
+            "The task was canceled while it ran: fragments that it had filled and committed by then stay \
+             filled, and the rest is removed.",
+        ),
+        _ => error,
+    }
 }
 
 async fn attempt(params: &TaskParams, ctx: &OperationContext) -> Result<Value, TaskError> {

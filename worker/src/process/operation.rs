@@ -65,12 +65,12 @@ pub fn run() -> ExitCode {
         }
     };
     let span = logging::task_span(&order.dispatch);
-    let context = context(*order, &line);
+    let (params, context) = context(*order, &line);
     std::thread::spawn({
-        let (context, line, span) = (context.1.clone(), line.clone(), span.clone());
-        move || stop_deaf(&context, &line, &span)
+        let (params, context, line) = (params.clone(), context.clone(), line.clone());
+        let span = span.clone();
+        move || stop_deaf(&params, &context, &line, &span)
     });
-    let (params, context) = context;
     runtime.block_on(operate(params, context, line).instrument(span));
     // What computes can't be interrupted, and is not waited for.
     runtime.shutdown_background();
@@ -115,7 +115,7 @@ async fn operate(params: TaskParams, context: OperationContext, line: Line) {
 
 /// Stops an operation that computes and does not hear that it has to stop, on a thread of its own: the
 /// library computes for long without looking up. It ends with the process.
-fn stop_deaf(context: &OperationContext, line: &Line, span: &Span) {
+fn stop_deaf(params: &TaskParams, context: &OperationContext, line: &Line, span: &Span) {
     let Ok(runtime) = Builder::new_current_thread().enable_all().build() else {
         return;
     };
@@ -134,7 +134,8 @@ fn stop_deaf(context: &OperationContext, line: &Line, span: &Span) {
         line.say(&FromOperation::Stopping);
         if context.working_on.stop(context).await {
             tracing::info!("stopped while it computed");
-            line.say(&FromOperation::End(Err(why.into())));
+            let error = operations::of_task(params, why.into());
+            line.say(&FromOperation::End(Err(error)));
             std::process::exit(0);
         }
     };

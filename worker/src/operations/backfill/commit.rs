@@ -267,7 +267,8 @@ impl Commits {
         }
         // Of rows without a version nothing can be said, and what they get later may be an old one.
         let mut fragments = table.dataset.fragments().iter();
-        let have_versions = fragments.all(|of| of.last_updated_at_version_meta.is_some());
+        let have_versions = fragments
+            .all(|of| of.physical_rows == Some(0) || of.last_updated_at_version_meta.is_some());
         if self.result.rows_left == 0 && !self.column.is_filtered() && have_versions {
             record.complete(table.dataset.version_id());
         }

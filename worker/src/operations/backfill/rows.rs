@@ -156,7 +156,8 @@ impl Rows {
     fn is_versioned(&self, fragment: &FileFragment) -> bool {
         let record = self.record.as_ref();
         // Rows that are older than the versions of rows have none. Without a file the fragment is not
-        // filled, whatever they say: the column may be a new one that looks like one before.
+        // filled, whatever they say: the column may be a new one that looks like one before. A compaction
+        // makes it one that is.
         fragment.metadata().last_updated_at_version_meta.is_some()
             && record.is_some_and(|record| !record.is_blank())
             && self.is_stored(fragment.metadata())
@@ -171,8 +172,9 @@ impl Rows {
     /// Whether the fragment has values of the column.
     fn is_stored(&self, fragment: &Fragment) -> bool {
         let ids = self.columns().field_ids();
-        let mut stored = fragment.files.iter().flat_map(|file| file.fields.iter());
-        stored.any(|id| ids.contains(id)) || !fragment.overlays.is_empty()
+        let overlays = fragment.overlays.iter().map(|overlay| &overlay.data_file);
+        let mut stored = fragment.files.iter().chain(overlays);
+        stored.any(|file| file.fields.iter().any(|id| ids.contains(id)))
     }
 
     /// Reads these rows and computes those that are to be.

@@ -152,11 +152,14 @@ impl Journal {
     /// Returns how many files and folders were removed. What can't be removed stays entered, for the
     /// next task.
     pub async fn close(&self, unreferenced: Vec<String>) -> u64 {
+        let mut referenced = self.written();
+        referenced.retain(|name| !unreferenced.contains(name));
+        let expected = unreferenced.len() as u64;
         let removed = self.remove(unreferenced).await;
-        let all_gone = stream::iter(self.written())
+        let all_gone = stream::iter(referenced)
             .map(|name| self.give_up(name))
             .buffer_unordered(CONCURRENT_DELETES)
-            .fold(true, |all, gone| async move { all && gone })
+            .fold(removed == expected, |all, gone| async move { all && gone })
             .await;
         // Last, so that a book that is not settled to its end is looked at like one of an attempt
         // that died at its commit.
@@ -274,5 +277,42 @@ impl fmt::Debug for Journal {
             .field("task_id", &self.task_id)
             .field("state", &self.state)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::fs;
+
+    use object_store::local::LocalFileSystem;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_can_t_be_removed_stays_entered() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = Path::from_absolute_path(folder.path()).unwrap();
+        let place = Place {
+            store: Arc::new(LocalFileSystem::new()),
+            base,
+            is_local: true,
+        };
+        let ctx = OperationContext::unsupervised("t".into(), "file:///t".into(), HashMap::new());
+        let journal = Journal::new(place, &ctx);
+        for name in ["data/gone", "data/stays", "data/referenced"] {
+            journal.enter(name.to_owned()).await.unwrap();
+        }
+        fs::create_dir_all(folder.path().join("data/stays/not a file")).unwrap();
+        fs::write(folder.path().join("data/gone"), b"").unwrap();
+        let unreferenced = ["data/gone", "data/stays"].map(str::to_owned);
+        assert_eq!(journal.close(unreferenced.to_vec()).await, 1);
+        assert_eq!(journal.written(), ["data/stays"]);
+        let folder_of = |journal: &Journal| journal.entry("data/stays").to_string();
+        assert!(fs::exists(format!("/{}", folder_of(&journal))).unwrap());
+        // Another time it can.
+        fs::remove_dir_all(folder.path().join("data/stays")).unwrap();
+        assert_eq!(journal.close(journal.written()).await, 1);
+        assert!(!folder.path().join(FOLDER).exists());
     }
 }

@@ -1,5 +1,6 @@
 //! Where a book is kept, and how what it names is removed.
 
+use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt, stream};
@@ -75,14 +76,9 @@ impl Place {
         if !self.is_local {
             return;
         }
-        let book = local_path(&self.books(table_id));
-        let all = local_path(&self.base.clone().join(FOLDER));
+        let (books, all) = self.local_books(table_id);
         // Waste, if it fails.
-        let _ = spawn_blocking(move || {
-            remove_empty(&book);
-            let _ = std::fs::remove_dir(all);
-        })
-        .await;
+        let _ = spawn_blocking(move || remove_empty_books(&books, &all)).await;
     }
 
     /// Removes what attempts left of entries that they were writing when they died, where a store has such.
@@ -90,14 +86,20 @@ impl Place {
         if !self.is_local {
             return;
         }
-        let books = local_path(&self.books(table_id));
+        let (books, all) = self.local_books(table_id);
         // Waste, if it fails.
         let _ = spawn_blocking(move || {
             if remove_staged_below(&books) > 0 {
-                remove_empty(&books);
+                remove_empty_books(&books, &all);
             }
         })
         .await;
+    }
+
+    /// The folder of the table's books, and the one of all.
+    fn local_books(&self, table_id: &str) -> (PathBuf, PathBuf) {
+        let all = self.base.clone().join(FOLDER);
+        (local_path(&self.books(table_id)), local_path(&all))
     }
 
     async fn remove_local(&self, path: &Path, is_folder: bool) -> bool {
@@ -125,6 +127,11 @@ impl Place {
             Err(_) => false,
         }
     }
+}
+
+fn remove_empty_books(books: &FilePath, all: &FilePath) {
+    remove_empty(books);
+    let _ = std::fs::remove_dir(all);
 }
 
 fn is_folder(name: &str) -> bool {
