@@ -26,8 +26,8 @@ use lance_datafusion::planner::Planner;
 use lance_datafusion::udf::register_functions;
 use lance_maintenance_api::{ErrorName, TaskError};
 
-use super::functions;
 use super::mistake::{Kind, does_not_compile};
+use super::{functions, size};
 use crate::operations::redact::Redactor;
 use crate::operations::table::find_column;
 
@@ -99,6 +99,23 @@ impl Compiled {
         schema: &Schema,
         redactor: &Redactor,
     ) -> Result<Self, TaskError> {
+        let operators = size::operators(text);
+        if operators > size::MOST_OPERATORS {
+            return Err(refused(format!(
+                "{kind} is too large: it has {operators} operators, and may have {}. Compute parts of it in \
+                 columns of their own.",
+                size::MOST_OPERATORS
+            )));
+        }
+        size::on_large_stack(|| Self::compiled(kind, text, schema, redactor))?
+    }
+
+    fn compiled(
+        kind: Kind,
+        text: &str,
+        schema: &Schema,
+        redactor: &Redactor,
+    ) -> Result<Self, TaskError> {
         let failed = |error: DataFusionError| does_not_compile(kind, text, &error, redactor);
         let arrow = ArrowSchema::from(schema);
         let columns = DFSchema::try_from(arrow.clone()).map_err(failed)?;
@@ -124,10 +141,12 @@ impl Compiled {
 
     /// Makes it ready for batches of this schema, which has all of its inputs.
     pub fn bind(&self, read: &Schema, redactor: &Redactor) -> Result<Bound, TaskError> {
-        DFSchema::try_from(ArrowSchema::from(read))
-            .and_then(|columns| physical(&context(), &self.expr, &columns))
-            .map(Bound)
-            .map_err(|error| does_not_compile(self.kind, &self.text, &error, redactor))
+        size::on_large_stack(|| {
+            DFSchema::try_from(ArrowSchema::from(read))
+                .and_then(|columns| physical(&context(), &self.expr, &columns))
+                .map(Bound)
+                .map_err(|error| does_not_compile(self.kind, &self.text, &error, redactor))
+        })?
     }
 }
 

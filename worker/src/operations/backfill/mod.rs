@@ -14,7 +14,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`binding`], [`functions`], [`mistake`] | the expression of a column, compiled, and what is wrong with it |
+//! | [`binding`], [`functions`], [`size`], [`mistake`] | the expression of a column, compiled, and what is wrong with it |
 //! | [`column`] | the column with the condition on its rows |
 //! | [`settings`] | how to go about it |
 //! | [`record`] | which rows have the value of their inputs |
@@ -40,6 +40,7 @@ pub mod pace;
 pub mod record;
 pub mod rows;
 pub mod settings;
+pub mod size;
 pub mod source;
 
 use std::collections::BTreeSet;

@@ -6,6 +6,7 @@ use lance_maintenance_api::ErrorName;
 use lance_maintenance_api::params::{BackfillColumnParams, TaskParams};
 use lance_worker::operations::Limits;
 use lance_worker::operations::backfill::binding::EXPRESSION_KEY;
+use lance_worker::operations::backfill::size::MOST_OPERATORS;
 use lance_worker::operations::run;
 use lance_worker::storage::StorageOptions;
 use lance_worker::tables::{Tables, columns};
@@ -384,4 +385,70 @@ async fn a_branch_has_columns_of_its_own() {
     assert_eq!(right.await.unwrap(), 100);
     assert!(table.open().await.schema().field("c").is_none());
     assert_eq!(table.open().await.version_id(), 1);
+}
+
+#[tokio::test]
+async fn how_large_sql_may_be() {
+    let table = Table::write(numbers(0..10), 10, false).await;
+    // What a chain begins with, a link, and how many operators both have.
+    let cases = [
+        ("a", " + 1", (0, 1)),
+        ("a", " + a", (0, 1)),
+        ("a = 1", " OR a = 2", (1, 2)),
+        ("a < 7", " AND a < 7", (1, 2)),
+        ("'x'", " || 'x'", (0, 1)),
+        ("1 = 1", " = true", (1, 1)),
+        ("a", "::bigint", (0, 2)),
+        ("a", " IS NULL", (0, 1)),
+    ];
+    for (first, link, (begins, each)) in cases {
+        let most = (MOST_OPERATORS - begins) / each;
+        let chain = |links: usize| format!("{first}{}", link.repeat(links));
+        for content in [
+            NewContent::Expression(chain(most)),
+            NewContent::Computed(chain(most)),
+        ] {
+            let added = add(&table, &[("c", content)]).await;
+            added.unwrap_or_else(|error| panic!("{link} {error:?}"));
+            fill_if_computed(&table).await;
+            table.open().await.drop_columns(&["c"]).await.unwrap();
+        }
+        let content = NewContent::Computed(chain(most + 1));
+        let error = add(&table, &[("c", content)]).await.unwrap_err();
+        assert_eq!(error.name, ErrorName::InvalidInput, "{link}");
+        assert!(error.detail.contains("too large"), "{link} {error:?}");
+    }
+    // These the parser or the planner refuses.
+    for (begin, end) in [
+        ("abs(", ")"),
+        ("- ", ""),
+        ("(", ")"),
+        ("NOT ", ""),
+        ("", "[1]"),
+        ("", ".b"),
+    ] {
+        let text = format!("{}a{}", begin.repeat(390), end.repeat(390));
+        let error = add(&table, &[("c", NewContent::Computed(text))])
+            .await
+            .unwrap_err();
+        assert_eq!(error.name, ErrorName::InvalidInput, "{begin} {end}");
+    }
+    // Lists may be long.
+    let many: String = (0..20_000).map(|n| format!(", {n}")).collect();
+    let expression = format!("CASE WHEN a IN (-1{many}) THEN a{} END", " + 1".repeat(300));
+    declare(&table, "c", &expression).await;
+    let body = format!(
+        r#"{{"column":"c","where":"a < 70{}"}}"#,
+        " AND a < 70".repeat(199)
+    );
+    assert_eq!(fill(&table, &body).await.rows_filled, 7);
+    check_values(&table, |id| (id < 7).then_some(id * 10 + 300)).await;
+}
+
+async fn fill_if_computed(table: &Table) {
+    let dataset = table.open().await;
+    let field = dataset.schema().field("c").unwrap();
+    if field.metadata.contains_key(EXPRESSION_KEY) {
+        fill(table, r#"{"column":"c"}"#).await;
+    }
 }
