@@ -107,10 +107,10 @@ impl Compiled {
                 size::MOST_OPERATORS
             )));
         }
-        size::on_large_stack(|| Self::compiled(kind, text, schema, redactor))?
+        size::on_large_stack(|| Self::compile_here(kind, text, schema, redactor))?
     }
 
-    fn compiled(
+    fn compile_here(
         kind: Kind,
         text: &str,
         schema: &Schema,
