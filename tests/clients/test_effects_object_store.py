@@ -18,6 +18,13 @@ from test_effects_restart import kill_worker
 KEY, SECRET = "store-key", "store-secret"
 
 
+def connect(endpoint):
+    return boto3.client(
+        "s3", endpoint_url=endpoint, region_name="us-east-1",
+        aws_access_key_id=KEY, aws_secret_access_key=SECRET,
+    )
+
+
 @pytest.fixture(scope="module")
 def store():
     """The endpoint of an S3-compatible store with a bucket `lake`."""
@@ -25,11 +32,7 @@ def store():
     server.start()
     _, port = server.get_host_and_port()
     endpoint = f"http://127.0.0.1:{port}"
-    s3 = boto3.client(
-        "s3", endpoint_url=endpoint, region_name="us-east-1",
-        aws_access_key_id=KEY, aws_secret_access_key=SECRET,
-    )
-    s3.create_bucket(Bucket="lake")
+    connect(endpoint).create_bucket(Bucket="lake")
     yield endpoint
     server.stop()
 
@@ -107,10 +110,7 @@ def test_a_backfill_that_is_killed_goes_on(service, client, options, store):
     sql = "length(review) * 1000 + digit"
     params = {"concurrency": 1, "task_size": 100, "checkpoint_size": 200}
     job_id = columns.submit(client, table, "c", **params)
-    s3 = boto3.client(
-        "s3", endpoint_url=store, region_name="us-east-1",
-        aws_access_key_id=KEY, aws_secret_access_key=SECRET,
-    )
+    s3 = connect(store)
     prefix = location.removeprefix("s3://lake/") + "/"
 
     def kept() -> list[str]:

@@ -256,7 +256,7 @@ async fn goes_on(outcome: &Result<Value, TaskError>, ctx: &OperationContext) -> 
         // Without an answer it may be.
         Err(ErrorName::ConcurrentModification) => {
             let confirmed = timeout(ASKING, ctx.supervisor.confirm()).await;
-            confirmed.is_err() || confirmed == Ok(Err(Refused::Lost))
+            matches!(confirmed, Err(_) | Ok(Err(Refused::Lost)))
         }
         _ => false,
     }

@@ -1,9 +1,8 @@
 //! Which fragments are filled, as far as a task goes: only as long as nobody changes what they consist of.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use lance_table::format::Fragment;
+use lance_table::format::{DataFile, Fragment};
 
 /// Fragments that are filled, as they were when they were.
 #[derive(Debug, Default)]
@@ -24,16 +23,15 @@ impl Done {
 
 /// Whether a fragment has the rows that it had, where they were, some deleted perhaps.
 pub fn has_same_rows(before: &Fragment, now: &Fragment) -> bool {
-    // Not all of a file's metadata: its size is entered whenever somebody gets to know it.
-    let files = |fragment: &Fragment| -> Vec<(String, Arc<[i32]>, Option<u32>)> {
-        let files = fragment.files.iter();
-        let of = files.map(|file| (file.path.clone(), Arc::clone(&file.fields), file.base_id));
-        of.collect()
-    };
     before.id == now.id
         && before.physical_rows == now.physical_rows
         && before.overlays == now.overlays
-        && files(before) == files(now)
+        && before.files.iter().map(file).eq(now.files.iter().map(file))
+}
+
+/// What makes a file: not all of its metadata, as its size is entered whenever somebody gets to know it.
+fn file(file: &DataFile) -> (&str, &[i32], Option<u32>) {
+    (&file.path, &file.fields, file.base_id)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@
 mod entering;
 mod place;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -153,7 +153,8 @@ impl Journal {
     /// next task.
     pub async fn close(&self, unreferenced: Vec<String>) -> u64 {
         let mut referenced = self.written();
-        referenced.retain(|name| !unreferenced.contains(name));
+        let leave: BTreeSet<&String> = unreferenced.iter().collect();
+        referenced.retain(|name| !leave.contains(name));
         let expected = unreferenced.len() as u64;
         let removed = self.remove(unreferenced).await;
         let all_gone = stream::iter(referenced)

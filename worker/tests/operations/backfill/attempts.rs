@@ -97,6 +97,12 @@ where
     meanwhile(table, when, Box::new(happening))
 }
 
+/// The attempt is lost right before its second commit.
+pub fn lost_at_second_commit(table: &Table) -> OperationContext {
+    let lost: Happening = Box::new(|| Box::pin(async { Some(Refused::Lost) }));
+    meanwhile(table, When::Confirmed(2), lost)
+}
+
 fn checkpoints(table: &Table, ctx: &OperationContext) -> Vec<String> {
     let folder: PathBuf = table
         .path()
@@ -172,9 +178,7 @@ async fn what_was_committed_counts_for_the_next_attempt() {
     for stable in [false, true] {
         let table = declared(stable).await;
         let body = r#"{"column":"c","commit_granularity":4,"num_frags":9}"#;
-        // It dies before its second commit.
-        let lost: Happening = Box::new(|| Box::pin(async { Some(Refused::Lost) }));
-        let mut ctx = meanwhile(&table, When::Confirmed(2), lost);
+        let mut ctx = lost_at_second_commit(&table);
         let error = run(&backfill(body), &ctx).await.unwrap_err();
         assert_eq!(error.error, ErrorName::ConcurrentModification);
         assert_eq!(commits(&table, &ctx).await, 1);

@@ -13,7 +13,7 @@ use lance::dataset::{
 use lance_maintenance_api::ErrorName;
 use lance_worker::operations::supervisor::Refused;
 
-use super::attempts::{When, meanwhile, others};
+use super::attempts::{When, lost_at_second_commit, meanwhile, others};
 use super::*;
 
 /// Sets `a` where it is stored: its rows stay where they are.
@@ -97,14 +97,12 @@ async fn a_column_that_is_added_as_it_was_is_filled_again() {
 
 #[tokio::test]
 async fn another_attempt_does_not_count_what_was_filled_with_something_else() {
-    let lost =
-        || -> BoxFuture<'static, Option<Refused>> { Box::pin(async { Some(Refused::Lost) }) };
     for stable in [false, true] {
         for what in ["as before", "another expression", "other inputs"] {
             let case = format!("{stable} {what}");
             let table = declared(stable).await;
             let body = r#"{"column":"c","commit_granularity":4}"#;
-            let mut ctx = meanwhile(&table, When::Confirmed(2), Box::new(lost));
+            let mut ctx = lost_at_second_commit(&table);
             run(&backfill(body), &ctx).await.unwrap_err();
             let value: fn(i64) -> i64 = match what {
                 "as before" => {
@@ -328,9 +326,7 @@ async fn what_a_condition_leaves_out_stays_to_be_done_after_another_attempt() {
     fill(&table, r#"{"column":"c"}"#).await;
     set_in_place(&table, &[5, 6, 105, 106], 7).await;
     let body = r#"{"column":"c","where":"id = 6 OR id = 106","commit_granularity":1}"#;
-    let lost =
-        || -> BoxFuture<'static, Option<Refused>> { Box::pin(async { Some(Refused::Lost) }) };
-    let mut ctx = meanwhile(&table, When::Confirmed(2), Box::new(lost));
+    let mut ctx = lost_at_second_commit(&table);
     run(&backfill(body), &ctx).await.unwrap_err();
     ctx.supervisor = table.context().supervisor;
     ctx.attempt = 2;
